@@ -1,0 +1,5 @@
+//! Tollgate: the egress gate of an AI-agent sandbox.
+//!
+//! A request travels down this list, and a module may only use what stands below it.
+
+pub mod x402;

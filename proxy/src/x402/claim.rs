@@ -1,0 +1,118 @@
+//! What a payment claims, in types that cannot be wrong: the only thing that the gate judges and that a verdict service is told.
+//!
+//! Every field comes from the bytes that were *signed*; where an unsigned copy exists it has been compared before a [`Claim`] is built.
+
+use std::fmt;
+
+use ruint::aliases::U256;
+
+use super::network::Caip2;
+
+/// An amount in an asset's smallest unit, as the wire has it: a decimal integer below 2^256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AtomicAmount(pub U256);
+
+/// A 20-byte EVM address; compares by bytes, prints in lower case (EIP-55 spelling is not significant).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EvmAddress(pub [u8; 20]);
+
+impl fmt::Display for EvmAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{}", hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for EvmAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The protocol generation, told apart by header name and `x402Version`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// `X-PAYMENT`.
+    V1,
+    /// `PAYMENT-SIGNATURE`.
+    V2,
+}
+
+/// The schemes that can be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// `exact` over EIP-3009.
+    Exact,
+}
+
+/// A token contract whose decimals and EIP-712 domain we know ourselves; nothing of it is taken from the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asset {
+    /// The chain the contract is on.
+    pub network: Caip2,
+    /// The token contract.
+    pub address: EvmAddress,
+    /// Decimals between atomic and human units.
+    pub decimals: u8,
+    /// EIP-712 domain name, e.g. `USD Coin`.
+    pub domain_name: String,
+    /// EIP-712 domain version, e.g. `2`.
+    pub domain_version: String,
+}
+
+/// SHA-256 of the payment header's bytes: names a payment in audit lines without showing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PaymentHash(pub [u8; 32]);
+
+/// SHA-256 of the authorisation's payer, asset, network and nonce: the replay key, safe to store and log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NonceHash(pub [u8; 32]);
+
+/// What the payment buys, without user information, query and fragment: secrets live there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// `http` or `https`.
+    pub scheme: &'static str,
+    /// Host and port of the request.
+    pub authority: tollgate_policy::Authority,
+    /// Canonical path of the request.
+    pub path: String,
+}
+
+/// `scheme://host[:port]/path`; the scheme's default port is left out.
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = if self.scheme == "https" { 443 } else { 80 };
+        if self.authority.port == default {
+            write!(f, "{}://{}{}", self.scheme, self.authority.host, self.path)
+        } else {
+            write!(f, "{}://{}{}", self.scheme, self.authority, self.path)
+        }
+    }
+}
+
+/// One judged payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// v1 or v2.
+    pub version: Version,
+    /// How the money moves.
+    pub scheme: Scheme,
+    /// The asset, and with it the network.
+    pub asset: Asset,
+    /// The signed `value`.
+    pub amount: AtomicAmount,
+    /// The signed `to`, equal to the offer's `payTo`.
+    pub payee: EvmAddress,
+    /// The signed `from`, proved by signer recovery.
+    pub payer: EvmAddress,
+    /// Unix seconds from which the authorisation is valid.
+    pub valid_after: u64,
+    /// Unix seconds until which it is.
+    pub valid_before: u64,
+    /// What is bought.
+    pub resource: Resource,
+    /// Names the payment.
+    pub payment_hash: PaymentHash,
+    /// Names the authorisation.
+    pub nonce_hash: NonceHash,
+}
