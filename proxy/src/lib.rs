@@ -2,4 +2,5 @@
 //!
 //! A request travels down this list, and a module may only use what stands below it.
 
+pub mod config;
 pub mod x402;

@@ -1,0 +1,3 @@
+//! `tollgate.yaml`: the operator's file.
+
+pub mod units;

@@ -1,0 +1,93 @@
+//! Durations (`500ms`, `2s`, `24h`) and sizes (`64KiB`) as the operator writes them in `tollgate.yaml`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+use thiserror::Error;
+
+/// Why a text is not a duration or a size.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UnitError {
+    /// Not a whole number directly followed by a unit.
+    #[error("expected a whole number and a unit ({units}), such as `{example}`")]
+    Shape {
+        /// The units that are known.
+        units: &'static str,
+        /// A well-formed value.
+        example: &'static str,
+    },
+    /// Over what can be held.
+    #[error("the value is too large")]
+    TooLarge,
+}
+
+fn split(text: &str) -> Option<(u64, &str)> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    Some((number.parse().ok()?, unit))
+}
+
+/// Parses `500ms`, `2s`, `5m`, `24h`.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    let shape = UnitError::Shape {
+        units: "ms, s, m, h",
+        example: "500ms",
+    };
+    let (number, unit) = split(text).ok_or_else(|| shape.clone())?;
+    let millis = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(shape),
+    };
+    number.checked_mul(millis).map(Duration::from_millis).ok_or(UnitError::TooLarge)
+}
+
+/// Parses `100B`, `64KiB`, `4MiB`, `1GiB` into bytes.
+pub fn parse_size(text: &str) -> Result<usize, UnitError> {
+    let shape = UnitError::Shape {
+        units: "B, KiB, MiB, GiB",
+        example: "64KiB",
+    };
+    let (number, unit) = split(text).ok_or_else(|| shape.clone())?;
+    let bytes: u64 = match unit {
+        "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(shape),
+    };
+    number
+        .checked_mul(bytes)
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .ok_or(UnitError::TooLarge)
+}
+
+/// For `#[serde(deserialize_with = "…")]`.
+pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    parse_duration(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// For `#[serde(deserialize_with = "…")]`.
+pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_sizes_parse_or_say_what_they_want() {
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("24h"), Ok(Duration::from_secs(86_400)));
+        assert_eq!(parse_size("64KiB"), Ok(65_536));
+        for bad in ["", "5", "ms", "-1s", "1.5s", "5 s", "5sec", "99999999999999999999s"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "5", "5KB", "5kib", "99999999999999999GiB"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+}
