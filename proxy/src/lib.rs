@@ -2,5 +2,7 @@
 //!
 //! A request travels down this list, and a module may only use what stands below it.
 
-pub mod config;
 pub mod x402;
+
+pub mod config;
+pub mod egress;

@@ -1,0 +1,16 @@
+//! The way out: resolve, dial judged addresses only, keep and give back origin connections.
+//!
+//! With `ingress` and `flow` the only rooms that know pingora's types.
+
+pub mod connector;
+pub mod destination;
+pub mod dial;
+pub mod origin;
+pub mod resolve;
+pub(crate) mod session;
+pub(crate) mod wire;
+
+pub use connector::PoolGroup;
+pub use destination::{Destination, Security};
+pub use origin::Origin;
+pub use resolve::{ResolveError, Resolver};

@@ -1,0 +1,195 @@
+//! Where a request goes, and the connections that stay with a tunnel between its requests.
+//!
+//! An [`Origin`] is made from addresses that were already judged; nothing here asks DNS again. A connection is taken from the tunnel
+//! itself, from the pool that all tunnels share, or dialled; it is given back only after a complete request *and* a complete answer.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use pingora::connectors::http::v2::{ConnectionRef, Connector};
+use pingora::protocols::http::client::HttpSession as ClientSession;
+use pingora::protocols::http::v1::client::HttpSession as H1Client;
+use pingora::protocols::Stream;
+use pingora::upstreams::peer::{HttpPeer, Peer};
+use pingora::{Error, ErrorType, Result};
+use tokio::io::AsyncReadExt;
+
+use super::connector::{self, PoolGroup};
+use super::destination::{Destination, Security};
+use super::session::OriginSession;
+use super::wire::{Pace, SharedWire, Transport, Wire};
+
+/// How long the shared pool keeps what a tunnel leaves behind.
+const POOL_IDLE: Duration = Duration::from_secs(60);
+
+/// What the exchange needs of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Any HTTP connection.
+    Any,
+    /// One that nothing has been sent on: after a reused one turned out to be dead.
+    Fresh,
+    /// HTTP/1.1, which WebSocket upgrades need.
+    Upgradable,
+}
+
+/// Whether a connection served a request before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum History {
+    /// It was just dialled.
+    New,
+    /// It may have been closed by the origin meanwhile.
+    Reused,
+}
+
+/// See the module.
+pub struct Origin {
+    destination: Arc<Destination>,
+    connector: Arc<Connector>,
+    addresses: Arc<[IpAddr]>,
+    /// One per judged address, in the order of preference.
+    peers: Vec<HttpPeer>,
+    idle_h1: Mutex<Vec<Stream>>,
+    h2: Mutex<Option<ConnectionRef>>,
+}
+
+impl Origin {
+    /// `addresses` have passed the address guard and are the only ones ever dialled.
+    pub fn new(
+        connector: Arc<Connector>,
+        destination: Arc<Destination>,
+        addresses: Arc<[IpAddr]>,
+        group: PoolGroup,
+        connect: Duration,
+    ) -> Arc<Self> {
+        let peers = addresses.iter().map(|address| connector::peer(&destination, *address, group, connect)).collect();
+        Arc::new(Origin { destination, connector, addresses, peers, idle_h1: Mutex::default(), h2: Mutex::default() })
+    }
+
+    /// What requests to this origin are addressed to.
+    pub fn destination(&self) -> &Arc<Destination> {
+        &self.destination
+    }
+
+    /// The judged addresses.
+    pub fn addresses(&self) -> &Arc<[IpAddr]> {
+        &self.addresses
+    }
+
+    /// Takes a connection. Nothing before this call touched the network.
+    pub(crate) async fn take(&self, need: Need) -> Result<(OriginSession, History)> {
+        if need != Need::Fresh
+            && let Some(session) = self.reuse(need).await?
+        {
+            return Ok((session, History::Reused));
+        }
+        let mut last = None;
+        for peer in &self.peers {
+            match self.dial(peer, need).await {
+                Ok(session) => return Ok((session, History::New)),
+                Err(e) => last = Some(e.into_up()),
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::explain(ErrorType::ConnectNoRoute, "no address").into_up()))
+    }
+
+    async fn reuse(&self, need: Need) -> Result<Option<OriginSession>> {
+        if need == Need::Any {
+            let own = self.lock_h2().clone().filter(|connection| !connection.is_closed());
+            if let Some(connection) = own
+                && let Ok(Some(stream)) = connection.spawn_stream().await
+            {
+                return Ok(Some(OriginSession::H2(Box::new(stream))));
+            }
+        }
+        let Some(preferred) = self.peers.first() else { return Ok(None) };
+        while let Some(mut stream) = { self.lock_h1().pop() } {
+            if is_quiet(&mut stream) {
+                return OriginSession::h1(stream, preferred).map(Some);
+            }
+        }
+        for peer in &self.peers {
+            if need == Need::Any
+                && self.destination.security() == Security::Tls
+                && let Ok(Some(stream)) = self.connector.reused_http_session(peer).await
+            {
+                return Ok(Some(self.adopt(stream)));
+            }
+            if let Some(mut stream) = self.connector.transport().reused_stream(peer).await
+                && is_quiet(&mut stream)
+            {
+                return OriginSession::h1(stream, peer).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn dial(&self, peer: &HttpPeer, need: Need) -> Result<OriginSession> {
+        let dialled = if need == Need::Upgradable {
+            let mut peer = peer.clone();
+            peer.options.set_http_version(1, 1);
+            let stream = self.connector.transport().new_stream(&peer).await?;
+            ClientSession::<()>::H1(H1Client::new_with_options(stream, &peer))
+        } else {
+            self.connector.new_http_session::<_, ()>(peer).await?
+        };
+        match dialled {
+            ClientSession::H1(session) => {
+                let stream = session.into_inner();
+                let fd = stream.id();
+                let wire = Wire::new(Transport::Origin(stream), fd, Pace::Lazy);
+                OriginSession::h1(Box::new(SharedWire::new(wire)), peer)
+            }
+            ClientSession::H2(stream) => Ok(self.adopt(stream)),
+            ClientSession::Custom(()) => Error::e_explain(ErrorType::InternalError, "a custom origin session"),
+        }
+    }
+
+    fn adopt(&self, stream: pingora::protocols::http::v2::client::Http2Session) -> OriginSession {
+        *self.lock_h2() = Some(stream.conn.clone());
+        OriginSession::H2(Box::new(stream))
+    }
+
+    /// Gives a finished exchange's connection back to the tunnel.
+    pub(crate) async fn give_back(&self, session: OriginSession) {
+        if let OriginSession::H1(mut session, _) = session {
+            session.respect_keepalive();
+            if let Some(stream) = session.reuse().await {
+                self.lock_h1().push(stream);
+            }
+        }
+    }
+
+    fn lock_h1(&self) -> MutexGuard<'_, Vec<Stream>> {
+        self.idle_h1.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_h2(&self) -> MutexGuard<'_, Option<ConnectionRef>> {
+        self.h2.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Origin {
+    /// The tunnel is over: what is left goes to the pool that all tunnels share.
+    fn drop(&mut self) {
+        let Some(peer) = self.peers.first() else { return };
+        for stream in self.lock_h1().drain(..) {
+            self.connector.transport().release_stream(stream, peer.reuse_hash(), Some(POOL_IDLE));
+        }
+        // A HTTP/2 connection goes back to the pool only through a stream of its own.
+        let connection = self.lock_h2().take();
+        if let Some(connection) = connection
+            && let Some(Ok(Some(stream))) = connection.spawn_stream().now_or_never()
+        {
+            self.connector.release_http_session(stream, peer, Some(POOL_IDLE));
+        }
+    }
+}
+
+/// An idle connection must have nothing to say: neither an end nor data, which would become the next request's answer.
+fn is_quiet(stream: &mut Stream) -> bool {
+    let mut probe = [0; 1];
+    tokio::task::unconstrained(stream.read(&mut probe)).now_or_never().is_none()
+}

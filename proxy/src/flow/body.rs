@@ -1,0 +1,119 @@
+//! The request body: held and judged whole where a rule has to read it, streamed everywhere else.
+//!
+//! What has to be read is decided by content, not by what the client declares: a body that begins like JSON is held, because a JSON
+//! body can settle a payment, broadcast a transaction or carry a payment, whatever its Content-Type says. Compressed bodies are
+//! decoded for judging only; what is forwarded is byte for byte what came. A body that streams is one that begins like no JSON in any
+//! encoding.
+
+mod budget;
+mod decode;
+mod sniff;
+
+use bytes::{Bytes, BytesMut};
+use http::header;
+use pingora::protocols::http::ServerSession;
+use pingora::protocols::http::v1::common::is_expect_continue_req;
+use tollgate_policy::Reason;
+
+pub(crate) use budget::{HeldBytes, Reservation};
+use decode::{Coding, Decoded};
+use sniff::Look;
+
+use super::failure::Failure;
+use super::outbound::is_websocket;
+use super::upload::Body;
+use crate::config::Limits;
+use crate::gate::Denial;
+
+/// A body, and what a rule must be shown of it.
+pub(crate) struct Held {
+    /// As it will be forwarded.
+    pub(crate) body: Body,
+    /// The decoded JSON that has to be judged before a byte leaves; `None` where nothing has to be read.
+    pub(crate) to_judge: Option<Bytes>,
+    /// The bytes' place in the budget, until the exchange is over.
+    pub(crate) reservation: Reservation,
+}
+
+/// Reads as much of the body as has to be judged.
+pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
+    if down.is_body_empty() {
+        return Ok(Held { body: Body::Whole(Bytes::new()), to_judge: None, reservation: held.reserve() });
+    }
+    if is_websocket(down.req_header()) {
+        // CVE-2026-2833: an Upgrade with a body lets bytes past the rules before the origin agrees to it.
+        return Err(Denial::new(Reason::MalformedRequest, "an Upgrade with a request body").into());
+    }
+    let coding = Coding::of(&down.req_header().headers)?;
+    if is_expect_continue_req(down.req_header()) {
+        send_continue(down).await?;
+    }
+    if is_grpc(down) {
+        // A bidirectional stream must start before its first message is there; messages are length-prefixed, never bare JSON.
+        return Ok(Held { body: Body::Streamed(Bytes::new()), to_judge: None, reservation: held.reserve() });
+    }
+    let reading = read_to_judge(down, coding, limits, held);
+    match tokio::time::timeout(limits.body_read, reading).await {
+        Ok(held) => held,
+        Err(_) => Err(Denial::new(Reason::BodyTooLarge, "a body that has to be judged did not arrive in time").into()),
+    }
+}
+
+async fn read_to_judge(down: &mut ServerSession, coding: Coding, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
+    let mut first = Bytes::new();
+    let mut more = BytesMut::new();
+    let mut reservation = held.reserve();
+    let mut look = Look::Undecided;
+    loop {
+        let chunk = down.read_request_body().await.map_err(|e| e.into_down())?;
+        let done = chunk.is_none() || down.is_body_done();
+        if let Some(chunk) = chunk {
+            reservation.grow(chunk.len())?;
+            if first.is_empty() && more.is_empty() {
+                first = chunk; // usually the only one: no copy
+            } else {
+                more.extend_from_slice(&std::mem::take(&mut first));
+                more.extend_from_slice(&chunk);
+            }
+        }
+        let so_far: &[u8] = if more.is_empty() { &first } else { &more };
+        if look == Look::Undecided {
+            look = coding.look(so_far, done)?;
+        }
+        let bytes = so_far.len();
+        if look == Look::OtherThanJson && !done {
+            let prefix = if more.is_empty() { first } else { more.freeze() };
+            return Ok(Held { body: Body::Streamed(prefix), to_judge: None, reservation });
+        }
+        if done {
+            let whole = if more.is_empty() { first } else { more.freeze() };
+            let to_judge = match look {
+                Look::OtherThanJson => None,
+                Look::Json | Look::Undecided => Some(coding.decode(&whole, limits.body_held).map(|Decoded(bytes)| bytes)?),
+            };
+            return Ok(Held { body: Body::Whole(whole), to_judge, reservation });
+        }
+        if bytes > limits.body_held {
+            return Err(too_large(limits.body_held));
+        }
+    }
+}
+
+fn too_large(limit: usize) -> Failure {
+    Denial::new(Reason::BodyTooLarge, format!("a JSON body over {limit} bytes cannot be held and judged")).into()
+}
+
+fn is_grpc(down: &ServerSession) -> bool {
+    let declared = down.req_header().headers.get(header::CONTENT_TYPE);
+    matches!(down, ServerSession::H2(_)) && declared.is_some_and(|v| v.as_bytes().starts_with(b"application/grpc"))
+}
+
+/// Asks for the body. pingora counts any head written before the end of the body, even this one, as a reason to close.
+async fn send_continue(down: &mut ServerSession) -> Result<(), Failure> {
+    if let ServerSession::H1(session) = down {
+        session.set_close_on_response_before_downstream_finish(false);
+        session.write_continue_response().await.map_err(|e| e.into_down())?;
+        session.set_close_on_response_before_downstream_finish(true);
+    }
+    Ok(())
+}

@@ -1,0 +1,295 @@
+//! One request from its head to its settlement, top to bottom: the only place where the order of things is written down.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::{Method, StatusCode, Version};
+use pingora::http::ResponseHeader;
+use pingora::protocols::http::ServerSession;
+use pingora::{Error, ErrorSource, ErrorType};
+use tollgate_policy::Reason;
+
+use super::answer::{self, End};
+use super::body;
+use super::connection::Connection;
+use super::engine::Engine;
+use super::failure::{self, Broken, Failure};
+use super::head::{Head, Scope};
+use super::inbound::{BodyRule, inbound};
+use super::outbound::is_websocket;
+use super::payment::{self, Paying};
+use super::record::Record;
+use super::send::{Resend, Sending, Sent, in_time, or_gone};
+use crate::audit::Protocol;
+use crate::egress::Origin;
+use crate::egress::session::OriginSession;
+use crate::gate::{Denial, Layer, Request, Route, Ruleset};
+
+/// How an exchange ended.
+pub(crate) enum Outcome {
+    /// Answered in full; the session may be used again, as far as it allows that.
+    Done,
+    /// `101`: both ends speak something else now.
+    Upgraded(OriginSession),
+    /// The answer was cut, or nobody listens any more.
+    Ended,
+}
+
+impl Engine {
+    /// Serves one request.
+    pub(crate) async fn exchange(&self, connection: &Connection, down: &mut ServerSession) -> Outcome {
+        let rules = self.gate.rules();
+        let protocol = if matches!(down, ServerSession::H2(_)) { Protocol::Http2 } else { Protocol::Http1 };
+        let mut record = Record::begin(self, &connection.client, rules.generation, connection.adapter(), protocol);
+        let outcome = match self.run(connection, &rules, down, &mut record).await {
+            Ok(outcome) => outcome,
+            Err(failure) => self.refuse(down, failure, &mut record).await,
+        };
+        record.finish().await;
+        outcome
+    }
+
+    async fn run(
+        &self,
+        connection: &Connection,
+        rules: &Arc<Ruleset>,
+        down: &mut ServerSession,
+        record: &mut Record<'_>,
+    ) -> Result<Outcome, Failure> {
+        // 1. The head: one authority, one canonical target.
+        let head = self.read_head(connection, down, record)?;
+
+        // 2. Rail by name, route, rail by what the head says; then where it goes, at judged addresses only.
+        let route = self.judge_head(connection, rules, &head, down, record).await?;
+        let origin = self.find_origin(connection, rules, &route, &head, record).await?;
+
+        // 3. A payment in the head, read and checked; nothing is asked yet.
+        let paying = payment::find(self, rules, &head, down, record)?;
+
+        // 4. The body, where a rule has to read it. So far nothing has touched the origin.
+        let held = record.wait(body::read(down, &self.limits, &self.held)).await?;
+        if let Some(json) = &held.to_judge {
+            self.gate.judge_body(head.path.as_str(), json)?;
+        }
+
+        // 5. The verdict. Only exact GO comes back as something else than a denial.
+        let paid = match paying {
+            Some(paying) => Some(self.ask(paying, down, record).await?),
+            None => None,
+        };
+
+        // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
+        self.attach_credentials(&head, down)?;
+        self.audit.ready().map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
+
+        // 7. Send, relaying interim answers, until the final head is here.
+        let mut leave = || {
+            if let Some(paid) = &paid {
+                paid.reached_origin();
+            }
+        };
+        let sending = Sending {
+            origin: &origin,
+            head: &head,
+            body: &held.body,
+            resend: if paid.is_some() { Resend::Never } else { Resend::WhereSafe },
+            limits: &self.limits,
+            leaving: &mut leave,
+        };
+        let sent = record.wait(sending.send(down)).await?;
+        record.status = Some(sent.head.status.as_u16());
+
+        // 8. A WebSocket: from here on the bytes are opaque.
+        if sent.head.status == StatusCode::SWITCHING_PROTOCOLS {
+            return upgrade(down, sent).await;
+        }
+
+        // 9. Head, then body as it comes; the rest of the request meanwhile goes the other way.
+        self.relay(down, sent, &origin, record).await
+    }
+
+    fn read_head(&self, connection: &Connection, down: &ServerSession, record: &mut Record<'_>) -> Result<Head, Failure> {
+        let request = down.req_header();
+        let last = connection.origin();
+        let scope = match (connection.tunnel(), &last) {
+            (Some(tunnel), _) => Scope::Tunnel(tunnel),
+            (None, last) => Scope::Forward(last.as_ref().map(|origin| origin.destination())),
+        };
+        let raw = match down {
+            ServerSession::H1(session) => Some(session.get_headers_raw_bytes()),
+            _ => None,
+        };
+        let head = Head::read(scope, request, raw.as_deref(), &self.limits)?;
+        record.head = Some(head.clone());
+        Ok(head)
+    }
+
+    async fn judge_head<'r>(
+        &self,
+        connection: &Connection,
+        rules: &'r Ruleset,
+        head: &Head,
+        down: &ServerSession,
+        record: &mut Record<'_>,
+    ) -> Result<Route<'r>, Failure> {
+        let caller = self.caller(&connection.client, rules, head.destination.authority()).await;
+        let request = Request {
+            destination: &head.destination,
+            method: &head.method,
+            path: &head.path,
+            query: head.query.as_deref(),
+            headers: &down.req_header().headers,
+            caller,
+        };
+        let route = self.gate.judge_head(rules, &request)?;
+        if is_websocket(down.req_header()) && rules.must_be_readable(&head.destination.authority().host) {
+            let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
+            return Err(Denial::new(Reason::UninspectableTraffic, detail).into());
+        }
+        record.routed(route.policy, route.rule.clone(), route.would_deny);
+        Ok(route)
+    }
+
+    /// The tunnel's origin, the last one again, or a new one at addresses that have just been judged.
+    async fn find_origin(
+        &self,
+        connection: &Connection,
+        rules: &Ruleset,
+        route: &Route<'_>,
+        head: &Head,
+        record: &mut Record<'_>,
+    ) -> Result<Arc<Origin>, Failure> {
+        let known = connection.origin().filter(|origin| *origin.destination() == head.destination);
+        let authority = head.destination.authority();
+        let origin = match known {
+            Some(origin) => {
+                // The rules may have changed since the addresses were judged.
+                self.gate.judge_addresses(route, authority, origin.addresses())?;
+                origin
+            }
+            None => {
+                let addresses = record.wait(self.resolve(route, authority)).await?;
+                let caller = self.caller(&connection.client, rules, authority).await;
+                let origin = self.origin(head.destination.clone(), addresses, caller);
+                connection.remember(&origin);
+                origin
+            }
+        };
+        record.addresses = origin.addresses().clone();
+        Ok(origin)
+    }
+
+    async fn ask<'p>(&'p self, paying: Paying<'p>, down: &mut ServerSession, record: &mut Record<'_>) -> Result<Paying<'p>, Failure> {
+        let ruling = or_gone(down, async { Ok(self.gate.desk().judge(&paying.claim).await) });
+        let ruling = record.wait(ruling).await?;
+        payment::settle(self, paying, &ruling, record)
+    }
+
+    fn attach_credentials(&self, head: &Head, down: &mut ServerSession) -> Result<(), Failure> {
+        let authority = head.destination.authority();
+        Ok(self.credentials.attach(&authority.host, authority.port, down.req_header_mut())?)
+    }
+
+    async fn relay(
+        &self,
+        down: &mut ServerSession,
+        sent: Sent,
+        origin: &Origin,
+        record: &mut Record<'_>,
+    ) -> Result<Outcome, Failure> {
+        let Sent { mut session, mut head, mut upload } = sent;
+        let client = down.req_header().version;
+        let body = body_rule(&down.req_header().method, &head);
+        inbound(&mut head, client, body).map_err(|e| e.into_up())?;
+        let end = if body == BodyRule::Never || session.ended() { End::HeadOnly } else { End::BodyFollows };
+        record.streaming();
+        answer::write_head(down, head, end).await?;
+        if end == End::BodyFollows {
+            loop {
+                let piece = if upload.pending() {
+                    tokio::select! { biased;
+                        piece = in_time(self.limits.stream_idle, session.chunk()) => piece?,
+                        sent = upload.step(down) => match sent {
+                            Err(error) if *error.esource() == ErrorSource::Downstream => return Err(error.into()),
+                            Err(_) => {
+                                upload.abandon();
+                                continue;
+                            }
+                            Ok(()) => continue,
+                        },
+                    }
+                } else {
+                    in_time(self.limits.stream_idle, or_gone(down, session.chunk())).await?
+                };
+                record.traffic.bytes_up = upload.sent();
+                let Some(piece) = piece else { break };
+                record.traffic.bytes_down += piece.len() as u64;
+                down.write_response_body(piece, false).await.map_err(|e| e.into_down())?;
+            }
+            match session.trailers().await? {
+                Some(trailers) if client == Version::HTTP_2 => down.write_response_trailers(trailers).await,
+                _ => down.write_response_body(Bytes::new(), true).await,
+            }
+            .map_err(|e| e.into_down())?;
+        }
+        record.traffic.bytes_up = upload.sent();
+        // Only a complete request and a complete answer leave a connection that the next request may use.
+        if upload.complete() {
+            origin.give_back(session).await;
+        } else {
+            down.set_keepalive(None);
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Says no, or cuts what can no longer be answered.
+    async fn refuse(&self, down: &mut ServerSession, failure: Failure, record: &mut Record<'_>) -> Outcome {
+        let denial = match failure {
+            Failure::Denied(denial) => *denial,
+            Failure::Broken(error) => match failure::judge(&error) {
+                Broken::Answer(denial) => denial,
+                Broken::ClientSlow => Denial::new(Reason::MalformedRequest, "the request did not arrive in time"),
+                Broken::ClientGone => {
+                    answer::cut(down);
+                    return Outcome::Ended;
+                }
+            },
+        };
+        if !answer::is_unanswered(down) {
+            // The client has a head already: its status stands, but the cut is written down.
+            record.broken(denial.reason);
+            answer::cut(down);
+            return Outcome::Ended;
+        }
+        record.denied(&denial);
+        let id = record.id.to_string();
+        match answer::deny(down, &denial, &record.subject(Layer::L7, &id)).await {
+            Ok(()) => Outcome::Done,
+            Err(_) => Outcome::Ended,
+        }
+    }
+}
+
+fn body_rule(method: &Method, head: &ResponseHeader) -> BodyRule {
+    if method == Method::HEAD || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        BodyRule::Never
+    } else {
+        BodyRule::ByFraming
+    }
+}
+
+async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failure> {
+    if !is_websocket(down.req_header()) {
+        // An origin that switches unasked would turn the connection into a tunnel that no rule has seen.
+        let error = Error::explain(ErrorType::InvalidHTTPHeader, "101 without a request for it");
+        return Err(error.into_up().into());
+    }
+    down.write_response_header(sent.head).await.map_err(|e| e.into_down())?;
+    Ok(Outcome::Upgraded(sent.session))
+}
+
+/// Unix seconds.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,27 @@
+//! One request, from its head to its settlement. The order of things is written down in [`exchange`] and nowhere else.
+//!
+//! In: a session on which a request head has been read, and what is known of its connection. Out: an answer on the same session, one
+//! audit line, and the counters.
+
+mod answer;
+mod body;
+mod connection;
+mod engine;
+mod exchange;
+mod failure;
+mod head;
+mod inbound;
+mod outbound;
+mod payment;
+mod record;
+mod send;
+mod splice;
+mod upload;
+
+pub(crate) use answer::last_words;
+pub(crate) use connection::{Client, Connection};
+pub use engine::{Binaries, Engine};
+pub(crate) use exchange::Outcome;
+pub(crate) use head::has_bare_line_ends;
+pub(crate) use record::Record;
+pub(crate) use splice::{copy_both_ways, splice};

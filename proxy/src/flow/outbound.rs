@@ -1,0 +1,143 @@
+//! The request as it goes out: from the head that was judged to what the origin reads.
+//!
+//! Hop-by-hop fields and what `Connection` nominates are gone, the target is the canonical one, the authority is written by us, and
+//! there is exactly one framing. Conversion between HTTP/1.1 and HTTP/2 happens here in both directions.
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Version};
+use pingora::http::RequestHeader;
+use pingora::protocols::http::authority::validate_request_authority;
+use pingora::{Error, ErrorType, OrErr, Result};
+
+use super::head::{Head, nominated};
+
+/// Fields that concern one hop only (RFC 9110 section 7.6.1), and those that speak to the proxy.
+pub(super) const HOP_BY_HOP: [HeaderName; 8] = [
+    header::CONNECTION,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+/// What the origin is told to expect after the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// The whole body is in hand.
+    Known(usize),
+    /// It is relayed as it comes, in the client's own framing.
+    Relayed,
+}
+
+/// The protocol of the connection to the origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OriginProtocol {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+/// A WebSocket upgrade (RFC 6455 section 4.1): the only one that is passed on.
+pub(crate) fn is_websocket(request: &RequestHeader) -> bool {
+    request.version == Version::HTTP_11
+        && request.method == Method::GET
+        && request.headers.get(header::UPGRADE).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Builds the head for the origin.
+pub(crate) fn outbound(request: &RequestHeader, head: &Head, framing: Framing, protocol: OriginProtocol) -> Result<RequestHeader> {
+    let websocket = is_websocket(request);
+    let te_trailers = request.headers.get(header::TE).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"trailers"));
+    let mut out = request.clone();
+    strip(&mut out)?;
+    frame(&mut out, request, framing, protocol)?;
+    match protocol {
+        OriginProtocol::Http2 => {
+            let uri = http::Uri::builder()
+                .scheme(head.destination.security().scheme())
+                .authority(head.destination.host_field().as_bytes())
+                .path_and_query(head.origin_form())
+                .build()
+                .or_err(ErrorType::InvalidHTTPHeader, "a target that HTTP/2 cannot carry")?;
+            out.remove_header(&header::HOST);
+            out.set_uri(uri);
+            if te_trailers {
+                out.insert_header(header::TE, "trailers")?;
+            }
+            out.set_version(Version::HTTP_2);
+        }
+        OriginProtocol::Http1 => {
+            let host = head.destination.host_field();
+            if out.headers.get(header::HOST) != Some(host) {
+                out.insert_header(header::HOST, host.clone())?;
+            }
+            join_cookies(&mut out, request)?;
+            let rewritten = match request.version {
+                Version::HTTP_2 => Some(head.origin_form()),
+                _ => head.rewritten_target(request.raw_path()),
+            };
+            if let Some(target) = rewritten {
+                out.set_raw_path(target.as_bytes())?;
+            }
+            if websocket {
+                out.insert_header(header::CONNECTION, "Upgrade")?;
+                out.insert_header(header::UPGRADE, "websocket")?;
+            }
+            out.set_version(Version::HTTP_11);
+        }
+    }
+    validate_request_authority(&out)?;
+    Ok(out)
+}
+
+fn strip(out: &mut RequestHeader) -> Result<()> {
+    if out.headers.contains_key(header::CONNECTION) {
+        let names = nominated(&out.headers).map_err(|denial| Error::explain(ErrorType::InvalidHTTPHeader, denial.detail))?;
+        for name in &names {
+            out.remove_header(name);
+        }
+    }
+    for name in &HOP_BY_HOP {
+        out.remove_header(name);
+    }
+    // Expectations are met by the proxy itself, which asks for the body when it is ready to judge it.
+    out.remove_header(&header::EXPECT);
+    Ok(())
+}
+
+fn frame(out: &mut RequestHeader, request: &RequestHeader, framing: Framing, protocol: OriginProtocol) -> Result<()> {
+    match framing {
+        Framing::Known(length) => {
+            let announced = has_body_framing(&request.headers);
+            out.remove_header(&header::TRANSFER_ENCODING);
+            if length > 0 || announced {
+                out.insert_header(header::CONTENT_LENGTH, length)?;
+            }
+        }
+        Framing::Relayed if protocol == OriginProtocol::Http2 => drop(out.remove_header(&header::TRANSFER_ENCODING)),
+        Framing::Relayed if !out.headers.contains_key(header::CONTENT_LENGTH) => {
+            out.insert_header(header::TRANSFER_ENCODING, "chunked")?;
+        }
+        Framing::Relayed => {}
+    }
+    Ok(())
+}
+
+fn has_body_framing(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::CONTENT_LENGTH) || headers.contains_key(header::TRANSFER_ENCODING)
+}
+
+/// HTTP/2 clients may split cookies into several fields (RFC 9113 section 8.2.3); HTTP/1 origins read only one.
+fn join_cookies(out: &mut RequestHeader, request: &RequestHeader) -> Result<()> {
+    let mut crumbs = request.headers.get_all(header::COOKIE).iter();
+    if request.version != Version::HTTP_2 || crumbs.by_ref().nth(1).is_none() {
+        return Ok(());
+    }
+    let crumbs: Vec<&[u8]> = request.headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    let joined = HeaderValue::from_bytes(&crumbs.join(&b"; "[..])).or_err(ErrorType::InvalidHTTPHeader, "cookie")?;
+    out.insert_header(header::COOKIE, joined)
+}

@@ -1,0 +1,243 @@
+//! What is written down about one request: gathered on its way, and put into the audit trail and the metrics when it ends, however it
+//! ends; a dropped exchange (client gone, policy reloaded, deadline) leaves its line too.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use tollgate_policy::{Authority, Group, Reason};
+
+use super::answer;
+use super::connection::Client;
+use super::engine::Engine;
+use super::head::Head;
+use crate::audit::{
+    Adapter, Decision, Endpoint, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, Traffic, VerdictRecord,
+    X402Version,
+};
+use crate::egress::Security;
+use crate::gate::{Caller, Denial, Layer, Subject};
+use crate::x402::claim;
+
+/// See the module.
+pub(crate) struct Record<'e> {
+    engine: &'e Engine,
+    client: Arc<Client>,
+    generation: u64,
+    adapter: Adapter,
+    protocol: Protocol,
+    pub(crate) id: RequestId,
+    time: SystemTime,
+    started: Instant,
+    /// Time spent waiting for the client's body, the verdict or the origin: not ours.
+    waited: Duration,
+    overhead_until: Option<Instant>,
+    /// Only a method that is known, or `CONNECT`: the client's own words come with the head.
+    pub(crate) method: Option<&'static str>,
+    pub(crate) head: Option<Head>,
+    authority: Option<Authority>,
+    pub(crate) addresses: Arc<[IpAddr]>,
+    decision: Decision,
+    reason: Option<Reason>,
+    policy: Option<String>,
+    rule: Option<String>,
+    pub(crate) payment: Option<PaymentRecord>,
+    payment_labels: Option<(X402Version, PaymentScheme)>,
+    pub(crate) verdict: Option<VerdictRecord>,
+    pub(crate) status: Option<u16>,
+    pub(crate) traffic: Traffic,
+    finished: Finished,
+}
+
+/// Whether the line has been written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Finished {
+    Yes,
+    No,
+}
+
+impl<'e> Record<'e> {
+    pub(crate) fn begin(engine: &'e Engine, client: &Arc<Client>, generation: u64, adapter: Adapter, protocol: Protocol) -> Self {
+        Record {
+            engine,
+            client: client.clone(),
+            generation,
+            adapter,
+            protocol,
+            id: RequestId::next(),
+            time: SystemTime::now(),
+            started: Instant::now(),
+            waited: Duration::ZERO,
+            overhead_until: None,
+            method: None,
+            head: None,
+            authority: None,
+            addresses: Arc::default(),
+            decision: Decision::Allow,
+            reason: None,
+            policy: None,
+            rule: None,
+            payment: None,
+            payment_labels: None,
+            verdict: None,
+            status: None,
+            traffic: Traffic::default(),
+            finished: Finished::No,
+        }
+    }
+
+    /// It is a CONNECT request.
+    pub(crate) fn connect(&mut self, authority: &Authority) {
+        self.method = Some("CONNECT");
+        self.towards(authority);
+    }
+
+    /// Where it goes, known from the tunnel.
+    pub(crate) fn towards(&mut self, authority: &Authority) {
+        self.authority = Some(authority.clone());
+    }
+
+    /// Runs something whose time is not ours.
+    pub(crate) async fn wait<T>(&mut self, other: impl Future<Output = T>) -> T {
+        let since = Instant::now();
+        let outcome = other.await;
+        self.waited += since.elapsed();
+        outcome
+    }
+
+    /// From here on the time is the stream's.
+    pub(crate) fn streaming(&mut self) {
+        self.overhead_until = Some(Instant::now());
+    }
+
+    /// The rule that let it pass, and what it would have been denied for if the route were enforced.
+    pub(crate) fn routed(&mut self, policy: Option<&str>, rule: Option<String>, would_deny: Option<Reason>) {
+        self.policy = policy.map(str::to_owned);
+        self.rule = rule;
+        if would_deny.is_some() {
+            self.decision = Decision::WouldDeny;
+            self.reason = would_deny;
+        }
+    }
+
+    /// A payment was found.
+    pub(crate) fn payment_seen(&mut self, version: X402Version, scheme: PaymentScheme) {
+        self.payment_labels = Some((version, scheme));
+    }
+
+    /// A payment was judged.
+    pub(crate) fn claimed(&mut self, claim: &claim::Claim) {
+        self.payment = Some(PaymentRecord::from(claim));
+    }
+
+    /// The client is told no.
+    pub(crate) fn denied(&mut self, denial: &Denial) {
+        self.decision = Decision::Deny;
+        self.reason = Some(denial.reason);
+        if denial.policy.is_some() {
+            self.policy.clone_from(&denial.policy);
+            self.rule.clone_from(&denial.rule);
+        }
+        self.status = Some(denial.status().as_u16());
+        if let Some(facts) = &denial.payment {
+            self.payment.get_or_insert_with(|| PaymentRecord::from(&**facts));
+        }
+    }
+
+    /// The answer had begun when it broke.
+    pub(crate) fn broken(&mut self, reason: Reason) {
+        self.reason = Some(reason);
+    }
+
+    /// What a denial tells the client about its request.
+    pub(crate) fn subject<'s>(&'s self, layer: Layer, request_id: &'s str) -> Subject<'s> {
+        let head = self.head.as_ref();
+        Subject {
+            layer,
+            method: self.method(),
+            path: head.map(|head| head.path.as_str()),
+            authority: self.towhere(),
+            binary: self.client.caller.get().and_then(Caller::binary),
+            request_id,
+        }
+    }
+
+    /// A denial as bytes of HTTP/1.1, for connections on which no session stands.
+    pub(crate) fn raw_answer(&self, denial: &Denial) -> Vec<u8> {
+        let id = self.id.to_string();
+        answer::raw(denial, &self.subject(Layer::L4, &id))
+    }
+
+    fn method(&self) -> Option<&str> {
+        self.head.as_ref().map(|head| head.method.as_str()).or(self.method)
+    }
+
+    fn towhere(&self) -> Option<&Authority> {
+        self.head.as_ref().map(|head| head.destination.authority()).or(self.authority.as_ref())
+    }
+
+    /// Writes the line, waiting for room where the audit trail has none.
+    pub(crate) async fn finish(mut self) {
+        self.finished = Finished::Yes;
+        self.count();
+        let duration = self.started.elapsed();
+        let audit = self.engine.audit.clone();
+        audit.record(&self.event(duration)).await;
+    }
+
+    fn count(&self) {
+        let duration = self.started.elapsed();
+        let ours = self.overhead_until.map_or(duration, |until| until.duration_since(self.started));
+        let overhead = ours.saturating_sub(self.waited);
+        let metrics = &self.engine.metrics;
+        metrics.observe_request(self.adapter, self.decision, self.reason, duration, overhead);
+        match self.reason {
+            Some(reason) if reason.group() == Group::Rail => metrics.rail_denied(reason),
+            Some(reason) if reason.group() == Group::Upstream => metrics.upstream_error(reason),
+            _ => {}
+        }
+        if let Some((version, scheme)) = self.payment_labels {
+            metrics.observe_payment(self.decision, self.reason, version, scheme);
+        }
+    }
+
+    fn event(&self, duration: Duration) -> Event<'_> {
+        let head = self.head.as_ref();
+        let scheme = head.map(|head| match head.destination.security() {
+            Security::Plain => Scheme::Http,
+            Security::Tls => Scheme::Https,
+        });
+        Event {
+            time: self.time,
+            request_id: self.id,
+            connection: self.client.id,
+            generation: self.generation,
+            process: self.client.caller.get().and_then(Caller::process),
+            adapter: self.adapter,
+            protocol: Some(self.protocol),
+            method: self.method(),
+            endpoint: self.towhere().map(|authority| Endpoint { scheme, host: &authority.host, port: authority.port }),
+            path: head.map(|head| RequestPath::of(head.path.as_str())),
+            decision: self.decision,
+            reason_code: self.reason,
+            policy: self.policy.as_deref(),
+            rule: self.rule.as_deref(),
+            addresses: &self.addresses,
+            payment: self.payment.as_ref(),
+            verdict: self.verdict.as_ref(),
+            status: self.status,
+            traffic: self.traffic,
+            duration,
+        }
+    }
+}
+
+impl Drop for Record<'_> {
+    /// The exchange was dropped: the client has gone, new rules forbid it, or a deadline has passed.
+    fn drop(&mut self) {
+        if self.finished == Finished::No {
+            self.count();
+            self.engine.audit.record_detached(&self.event(self.started.elapsed()));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Sends the judged request and waits for the final head, relaying interim answers.
+
+use std::future::{Future, pending};
+use std::time::Duration;
+
+use http::Version;
+use pingora::http::ResponseHeader;
+use pingora::protocols::http::ServerSession;
+use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
+
+use super::head::Head;
+use super::outbound::{Framing, OriginProtocol, is_websocket, outbound};
+use super::upload::{Body, Upload};
+use crate::config::Limits;
+use crate::egress::Origin;
+use crate::egress::origin::{History, Need};
+use crate::egress::session::{AfterHead, OriginSession};
+use crate::egress::wire::CORK;
+
+/// How long an answer is waited for when sending the request has failed: a 413 or 401 may be on its way.
+const LATE_ANSWER: Duration = Duration::from_secs(1);
+
+/// Whether the request may go out a second time when a reused connection turns out to be dead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resend {
+    /// If the method is safe, or the origin said that it did nothing.
+    WhereSafe,
+    /// Never: it carries a payment. It also gets a connection of its own, so that no idle one can eat it.
+    Never,
+}
+
+/// The request is with the origin.
+pub(crate) struct Sent {
+    pub(crate) session: OriginSession,
+    pub(crate) head: Box<ResponseHeader>,
+    pub(crate) upload: Upload,
+}
+
+/// One request on its way.
+pub(crate) struct Sending<'a> {
+    pub(crate) origin: &'a Origin,
+    pub(crate) head: &'a Head,
+    pub(crate) body: &'a Body,
+    pub(crate) resend: Resend,
+    pub(crate) limits: &'a Limits,
+    /// Called once, right before the first byte may leave.
+    pub(crate) leaving: &'a mut (dyn FnMut() + Send),
+}
+
+impl Sending<'_> {
+    /// Sends; resends at most once.
+    pub(crate) async fn send(mut self, down: &mut ServerSession) -> Result<Sent> {
+        let mut need = match self.resend {
+            _ if is_websocket(down.req_header()) => Need::Upgradable,
+            Resend::WhereSafe => Need::Any,
+            Resend::Never => Need::Fresh,
+        };
+        loop {
+            let (mut session, history) = self.origin.take(need).await?;
+            match self.send_on(&mut session, down).await {
+                Ok((head, upload)) => return Ok(Sent { session, head, upload }),
+                Err(mut error) => {
+                    error.retry.decide_reuse(history == History::Reused);
+                    if !self.may_resend(&error, &session, history, down) {
+                        return Err(error);
+                    }
+                    need = if need == Need::Upgradable { need } else { Need::Fresh };
+                }
+            }
+        }
+    }
+
+    /// Only where nothing can have been done: the origin says so, or a reused connection was dead and the method is safe.
+    fn may_resend(&self, error: &Error, session: &OriginSession, history: History, down: &ServerSession) -> bool {
+        let dead = matches!(error.etype(), ErrorType::WriteError | ErrorType::ConnectionClosed | ErrorType::ReadError);
+        let lost = history == History::Reused && *error.esource() == ErrorSource::Upstream && dead;
+        let refused = session.is_h2() && !lost && matches!(error.retry, RetryType::Decided(true));
+        self.resend == Resend::WhereSafe
+            && matches!(self.body, Body::Whole(_))
+            && history == History::Reused
+            && (refused || (lost && down.req_header().method.is_safe()))
+    }
+
+    async fn send_on(&mut self, session: &mut OriginSession, down: &mut ServerSession) -> Result<(Box<ResponseHeader>, Upload)> {
+        let protocol = if session.is_h2() { OriginProtocol::Http2 } else { OriginProtocol::Http1 };
+        let (framing, after) = match self.body {
+            Body::Whole(bytes) if bytes.is_empty() => (Framing::Known(0), AfterHead::Nothing),
+            Body::Whole(bytes) => (Framing::Known(bytes.len()), AfterHead::Body),
+            Body::Streamed(_) => (Framing::Relayed, AfterHead::Body),
+        };
+        let head = outbound(down.req_header(), self.head, framing, protocol)?;
+        (self.leaving)();
+        let writer = session.write_head(head, after).await?;
+        let mut upload = Upload::new(writer, self.body);
+        let mut failed = None;
+        if upload.fits_with_head(CORK) {
+            // Before the first poll for the answer: polling reads, reading flushes, and the head would leave alone.
+            failed = upload.step(down).await.err();
+        }
+        loop {
+            let head = if let Some(error) = failed.take() {
+                upload.abandon();
+                let late = tokio::time::timeout(LATE_ANSWER, session.head()).await;
+                late.ok().and_then(Result::ok).ok_or(error)?
+            } else if upload.pending() {
+                tokio::select! { biased;
+                    head = session.head() => head?,
+                    sent = upload.step(down) => match sent {
+                        Err(error) if *error.esource() == ErrorSource::Downstream => return Err(error),
+                        sent => {
+                            failed = sent.err();
+                            continue;
+                        }
+                    },
+                }
+            } else {
+                in_time(self.limits.upstream_first_byte, or_gone(down, session.head())).await?
+            };
+            match head.status.as_u16() {
+                100 => {} // ours to send, and sent
+                101 => return Ok((head, upload)),
+                // pingora's HTTP/2 server session has no way to send interim answers.
+                status if status < 200 => {
+                    if down.req_header().version == Version::HTTP_11 {
+                        down.write_response_header(head).await.map_err(|e| e.into_down())?;
+                    }
+                }
+                _ => return Ok((head, upload)),
+            }
+        }
+    }
+}
+
+/// Bounds a wait for the origin.
+pub(crate) async fn in_time<T>(limit: Duration, origin: impl Future<Output = Result<T>>) -> Result<T> {
+    match pingora::time::timeout(limit, origin).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Error::explain(ErrorType::ReadTimedout, "the origin is silent").into_up()),
+    }
+}
+
+/// Waits for the origin, but not longer than the client does.
+pub(crate) async fn or_gone<T>(down: &mut ServerSession, origin: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::select! { biased;
+        outcome = origin => outcome,
+        gone = down.read_body_or_idle(true) => match gone {
+            Err(error) => Err(error.into_down()),
+            Ok(_) => pending().await,
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The request body on its way out, in cancel-safe steps, while the answer may already be coming back.
+
+use bytes::Bytes;
+use pingora::Result;
+use pingora::protocols::http::ServerSession;
+
+use crate::egress::session::BodyWriter;
+
+/// Whole bodies are handed over in pieces of this size.
+const PIECE: usize = 64 << 10;
+
+/// How the body came into our hands.
+#[derive(Debug, Clone)]
+pub(crate) enum Body {
+    /// Read to its end, and judged; empty when the request had none.
+    Whole(Bytes),
+    /// No rule has to read it: what has been read of it, and the rest as it comes.
+    Streamed(Bytes),
+}
+
+/// See the module.
+pub(crate) struct Upload {
+    writer: BodyWriter,
+    /// Framed, and about to leave.
+    out: Bytes,
+    /// In hand, not yet framed.
+    rest: Bytes,
+    /// The client has more to send.
+    live: bool,
+    broken: bool,
+    sent: u64,
+}
+
+impl Upload {
+    pub(crate) fn new(writer: BodyWriter, body: &Body) -> Self {
+        let (rest, live) = match body {
+            Body::Whole(bytes) => (bytes.clone(), false),
+            Body::Streamed(prefix) => (prefix.clone(), true),
+        };
+        Upload { writer, out: Bytes::new(), rest, live, broken: false, sent: 0 }
+    }
+
+    /// Whether something is left to send.
+    pub(crate) fn pending(&self) -> bool {
+        self.live || !self.rest.is_empty() || !self.out.is_empty()
+    }
+
+    /// Whether all of it was sent: only then may the connection be used again.
+    pub(crate) fn complete(&self) -> bool {
+        !self.pending() && !self.broken
+    }
+
+    /// Bytes of the body that have been handed over.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// What is in hand and small enough to leave in one record with the head.
+    pub(crate) fn fits_with_head(&self, most: usize) -> bool {
+        !self.rest.is_empty() && self.rest.len() <= most
+    }
+
+    /// The origin has stopped listening: no reason to lose its answer.
+    pub(crate) fn abandon(&mut self) {
+        (self.out, self.rest, self.live, self.broken) = (Bytes::new(), Bytes::new(), false, true);
+    }
+
+    /// One piece further. Cancel-safe: what has gone is no longer held.
+    pub(crate) async fn step(&mut self, down: &mut ServerSession) -> Result<()> {
+        if self.out.is_empty() {
+            let piece = if self.rest.is_empty() {
+                let chunk = down.read_request_body().await.map_err(|e| e.into_down())?;
+                self.live = chunk.is_some() && !down.is_body_done();
+                chunk.unwrap_or_default()
+            } else {
+                self.rest.split_to(self.rest.len().min(PIECE))
+            };
+            self.sent += piece.len() as u64;
+            self.out = self.writer.frame(piece, !self.live && self.rest.is_empty());
+        }
+        let last = !self.live && self.rest.is_empty();
+        self.writer.push(&mut self.out, last).await
+    }
+}

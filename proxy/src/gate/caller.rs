@@ -1,0 +1,53 @@
+//! Who is behind a client connection, as the rules see it.
+
+use tollgate_policy::{Caller as PolicyCaller, Process as PolicyProcess};
+
+use crate::audit::Process;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub enum Caller {
+    /// Binaries are not enforced, or no rule for the destination asks.
+    NotEnforced,
+    /// It is not a local process, or nobody can tell which one; only rules for any binary match.
+    Unidentified,
+    /// Its executable is not the file it was when first seen: nothing matches.
+    Changed(Process),
+    /// A local process.
+    Identified {
+        /// For the policy.
+        facts: PolicyProcess,
+        /// For the audit trail.
+        process: Process,
+    },
+}
+
+impl Caller {
+    /// A local process.
+    pub fn identified(process: Process) -> Self {
+        let facts = PolicyProcess { binary: process.binary.clone(), ancestors: process.ancestors.clone() };
+        Caller::Identified { facts, process }
+    }
+
+    /// As the policy asks for it.
+    pub fn facts(&self) -> PolicyCaller<'_> {
+        match self {
+            Caller::NotEnforced => PolicyCaller::NotEnforced,
+            Caller::Unidentified | Caller::Changed(_) => PolicyCaller::Unidentified,
+            Caller::Identified { facts, .. } => PolicyCaller::Identified(facts),
+        }
+    }
+
+    /// As the audit trail has it.
+    pub fn process(&self) -> Option<&Process> {
+        match self {
+            Caller::NotEnforced | Caller::Unidentified => None,
+            Caller::Changed(process) | Caller::Identified { process, .. } => Some(process),
+        }
+    }
+
+    /// The executable's path.
+    pub fn binary(&self) -> Option<&str> {
+        self.process().map(|process| process.binary.as_str())
+    }
+}

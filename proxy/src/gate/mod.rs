@@ -1,0 +1,149 @@
+//! The three rules, in their order: route, rail, payment. One gate serves the proxy, `explain` and every other way in.
+//!
+//! In: a [`Request`] (or its parts, as far as they are known) and the [`Ruleset`] that was in force when it came. Out: what the flow
+//! may do with it, or a [`Denial`]. Nothing here moves a byte; the one thing it waits for is the verdict.
+
+mod caller;
+mod denial;
+pub mod payment;
+pub mod rail;
+mod request;
+mod route;
+mod ruleset;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use tokio::sync::watch;
+use tollgate_policy::{Authority, LoopbackDial, Reason};
+
+pub use caller::Caller;
+pub use denial::{Denial, Layer, PaymentFacts, Subject};
+pub use request::Request;
+pub use route::Route;
+pub use ruleset::{PaymentTerms, Ruleset};
+
+use crate::verdict::desk::Desk;
+use payment::replay::ReplayMemory;
+use payment::terms::Terms;
+use rail::{RailHit, Rails};
+
+/// What the operator fixed at start.
+pub struct Standing {
+    /// The payment rails: built in and configured.
+    pub rails: Rails,
+    /// The operator's bounds on payments.
+    pub terms: Terms,
+    /// Whether loopback may be dialled.
+    pub loopback: LoopbackDial,
+    /// Who gives verdicts.
+    pub desk: Desk,
+}
+
+/// See the module.
+pub struct Gate {
+    rules: ArcSwap<Ruleset>,
+    changed: watch::Sender<u64>,
+    standing: Standing,
+    replay: ReplayMemory,
+    /// Our own listeners, never a destination.
+    own: OnceLock<Vec<SocketAddr>>,
+}
+
+impl Gate {
+    /// A gate that starts with these rules.
+    pub fn new(standing: Standing, rules: Ruleset) -> Self {
+        let (changed, _) = watch::channel(rules.generation);
+        Gate { rules: ArcSwap::from_pointee(rules), changed, standing, replay: ReplayMemory::default(), own: OnceLock::new() }
+    }
+
+    /// The rules in force now. A request is judged by one set from its head to its end.
+    pub fn rules(&self) -> Arc<Ruleset> {
+        self.rules.load_full()
+    }
+
+    /// Puts new rules in force. Open connections hear of it and judge themselves again.
+    pub fn replace(&self, rules: Ruleset) {
+        let generation = rules.generation;
+        self.rules.store(Arc::new(rules));
+        self.changed.send_replace(generation);
+    }
+
+    /// Tells of new rules.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Our own addresses, known once the listeners are bound.
+    pub fn set_own_addresses(&self, own: Vec<SocketAddr>) {
+        let _ = self.own.set(own);
+    }
+
+    /// The operator's bounds.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Whether this destination's rules ask which binary calls.
+    pub fn needs_caller(&self, rules: &Ruleset, authority: &Authority) -> bool {
+        rules.policy.needs_caller(&authority.host, authority.port)
+    }
+
+    /// The connection level: rail by name, then route by host, port and binary.
+    pub fn judge_connection<'r>(&self, rules: &'r Ruleset, authority: &Authority, caller: &Caller) -> Result<Route<'r>, Denial> {
+        refuse_rail(self.standing.rails.destination(&authority.host, authority.port))?;
+        route::connection(rules, authority, caller)
+    }
+
+    /// The addresses the name has: none of ours, all tolerated by the endpoint, no rail's.
+    pub fn judge_addresses(&self, route: &Route<'_>, authority: &Authority, addresses: &[IpAddr]) -> Result<(), Denial> {
+        if addresses.iter().any(|address| self.is_own(*address, authority.port)) {
+            return Err(Denial::new(Reason::SelfTarget, format!("{authority} is Tollgate itself")));
+        }
+        refuse_rail(addresses.iter().find_map(|address| self.standing.rails.address(*address)))?;
+        route.check_addresses(authority, addresses, self.standing.loopback)
+    }
+
+    fn is_own(&self, address: IpAddr, port: u16) -> bool {
+        let own = self.own.get().map_or(&[][..], Vec::as_slice);
+        own.iter().any(|mine| {
+            let same_host = mine.ip() == address || (mine.ip().is_unspecified() && address.to_canonical().is_loopback());
+            mine.port() == port && (same_host || address.to_canonical() == mine.ip().to_canonical() || address.is_unspecified())
+        })
+    }
+
+    /// The request level: rail by name, route by method, path and query, rail by target and scheme.
+    pub fn judge_head<'r>(&self, rules: &'r Ruleset, request: &Request<'_>) -> Result<Route<'r>, Denial> {
+        let authority = request.destination.authority();
+        let rails = &self.standing.rails;
+        refuse_rail(rails.destination(&authority.host, authority.port))?;
+        let route = route::request(rules, request)?;
+        refuse_rail(rails.target(request.method, request.path.as_str(), &authority.host))?;
+        refuse_rail(rail::scheme(request.headers))?;
+        Ok(route)
+    }
+
+    /// A JSON body: a rail by what it asks for.
+    pub fn judge_body(&self, request_path: &str, body: &[u8]) -> Result<(), Denial> {
+        refuse_rail(rail::call(request_path, body))
+    }
+
+    /// The payment memory.
+    pub fn replay(&self) -> &ReplayMemory {
+        &self.replay
+    }
+
+    /// Who gives verdicts.
+    pub fn desk(&self) -> &Desk {
+        &self.standing.desk
+    }
+}
+
+/// A rail denial never says how it could be got around.
+fn refuse_rail(hit: Option<RailHit>) -> Result<(), Denial> {
+    match hit {
+        None => Ok(()),
+        Some(hit) => Err(Denial::new(hit.reason, hit.detail)),
+    }
+}

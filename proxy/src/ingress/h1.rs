@@ -1,0 +1,93 @@
+//! The requests of one HTTP/1 client connection, one after the other.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use pingora::protocols::Stream;
+use pingora::protocols::http::ServerSession;
+use pingora::protocols::http::v1::server::HttpSession;
+use pingora::{Error, ErrorType};
+use tokio::io::AsyncReadExt;
+use tollgate_policy::Reason;
+
+use super::life::{Drain, revoked};
+use crate::flow::{Connection, Engine, Outcome, splice};
+use crate::gate::Denial;
+
+/// What one read takes; most heads fit.
+const HEAD_BUFFER: usize = 4 << 10;
+
+/// Serves until the client, the rules or a drain end it. `first` bounds the wait for the first request.
+pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, stream: Stream, first: Duration, drain: Drain) {
+    let mut draining = pin!(drain.clone().begun());
+    let mut revocation = pin!(revoked(engine.clone(), connection.clone()));
+    let limits = &engine.limits;
+    let (mut stream, mut prefix, mut patience) = (stream, BytesMut::new(), first);
+    loop {
+        if prefix.is_empty() {
+            prefix = BytesMut::with_capacity(HEAD_BUFFER);
+            let arrived = tokio::select! { biased;
+                read = pingora::time::timeout(patience, stream.read_buf(&mut prefix)) => matches!(read, Ok(Ok(n)) if n > 0),
+                () = &mut draining => false,
+                () = &mut revocation => false,
+            };
+            if !arrived {
+                return;
+            }
+        }
+        patience = limits.idle;
+        let mut session = HttpSession::new(stream);
+        session.set_pipelining_enabled(true);
+        session.set_pipelined_prefix(prefix);
+        session.set_read_timeout(Some(limits.body_read));
+        session.set_write_timeout(Some(limits.stream_idle));
+        // The deadline is for the whole head: a byte at a time (slowloris) does not renew it.
+        match pingora::time::timeout(limits.header_read, session.read_request()).await {
+            Ok(Ok(Some(_))) => {}
+            Ok(Ok(None)) => return,
+            Ok(Err(error)) => return engine.refuse_unread(&connection, session.into_inner(), unreadable(&error)).await,
+            Err(_) => {
+                let denial = Denial::new(Reason::MalformedRequest, "the head of the request did not arrive in time");
+                return engine.refuse_unread(&connection, session.into_inner(), Some(denial)).await;
+            }
+        }
+        session.set_server_keepalive(if drain.has_begun() { None } else { Some(limits.idle.as_secs()) });
+        let mut down = ServerSession::H1(session);
+        let outcome = tokio::select! { biased;
+            outcome = engine.exchange(&connection, &mut down) => outcome,
+            () = &mut revocation => {
+                engine.refuse_stale(&connection, &mut down).await;
+                let _ = down.finish().await;
+                return;
+            }
+        };
+        match outcome {
+            Outcome::Done => match down.finish().await {
+                Ok(Some(reusable)) => {
+                    let (again, pipelined) = reusable.into_parts();
+                    (stream, prefix) = (again, pipelined.unwrap_or_default());
+                }
+                _ => return,
+            },
+            Outcome::Upgraded(origin) => {
+                tokio::select! {
+                    () = splice(down, origin, limits.tunnel_idle) => {}
+                    () = &mut revocation => {}
+                }
+                return;
+            }
+            Outcome::Ended => return,
+        }
+    }
+}
+
+/// What to say to bytes that are no request; nothing where the client just left.
+fn unreadable(error: &Error) -> Option<Denial> {
+    match error.etype() {
+        ErrorType::ConnectionClosed | ErrorType::ReadError => None,
+        ErrorType::ReadTimedout => Some(Denial::new(Reason::MalformedRequest, "the head of the request did not arrive in time")),
+        _ => Some(Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/1.1")),
+    }
+}

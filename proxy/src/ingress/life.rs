@@ -1,0 +1,42 @@
+//! What ends a client connection from our side: shutdown, and new rules that no longer list its destination.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::flow::{Connection, Engine};
+
+/// Tells connections that Tollgate drains.
+#[derive(Debug, Clone)]
+pub(crate) struct Drain(watch::Receiver<bool>);
+
+impl Drain {
+    pub(crate) fn new(receiver: watch::Receiver<bool>) -> Self {
+        Drain(receiver)
+    }
+
+    /// Whether it has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits for it.
+    pub(crate) async fn begun(mut self) {
+        // An error means that the sender is gone, and with it the listener.
+        let _ = self.0.wait_for(|draining| *draining).await;
+    }
+}
+
+/// Waits until new rules forbid what the connection leads to. It is judged again, at the connection level, with every new policy.
+pub(crate) async fn revoked(engine: Arc<Engine>, connection: Arc<Connection>) {
+    let mut changes = engine.gate.changes();
+    loop {
+        if changes.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        let rules = engine.gate.rules();
+        if !engine.still_allowed(&rules, &connection).await {
+            return;
+        }
+    }
+}

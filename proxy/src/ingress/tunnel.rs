@@ -1,0 +1,235 @@
+//! A CONNECT tunnel: refused, or answered with 200 and then served as what the client turns out to speak.
+//!
+//! The order: rail by name, route, addresses; then 200; then the first bytes. A refusal costs no dial. What can be read is read as
+//! requests; bytes pass unread only where the endpoint is opaque (`tls: skip`) or plain L4 and no payment rule covers the host.
+
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tollgate_policy::{Authority, Inspection, Reason};
+
+use super::connect::ConnectHead;
+use super::life::{Drain, revoked};
+use super::raw::{self, FirstFlight};
+use super::sniff::{Speech, sniff};
+use super::tls::{self, TlsError};
+use super::{Ingress, h1, h2};
+use crate::audit::{Adapter, Protocol};
+use crate::egress::dial::{self, DialError};
+use crate::egress::wire::{Pace, Rewind, Transport, Wire};
+use crate::egress::{Destination, Security};
+use crate::flow::{Client, Connection, Record, last_words};
+use crate::gate::{Caller, Denial, Route, Ruleset};
+
+/// How long a client of a plain L4 endpoint may stay silent before it is taken for one whose server speaks first.
+const SERVER_FIRST: Duration = Duration::from_millis(500);
+
+const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
+
+/// A tunnel that may be opened.
+struct Tunnel {
+    authority: Authority,
+    addresses: Arc<[IpAddr]>,
+    inspection: Inspection,
+    /// Whether bytes that are neither TLS nor HTTP may pass.
+    unreadable: Unreadable,
+    /// Dialled where bytes may pass unread, before the 200, so that a failure has a status.
+    upstream: Option<TcpStream>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unreadable {
+    Passes,
+    IsRefused,
+}
+
+/// Serves a CONNECT request to the end of its tunnel.
+pub(super) async fn serve(ingress: &Ingress, client: Arc<Client>, mut tcp: TcpStream, head: ConnectHead, early: BytesMut, drain: Drain) {
+    let engine = &ingress.engine;
+    let rules = engine.gate.rules();
+    let mut record = Record::begin(engine, &client, rules.generation, Adapter::Connect, Protocol::Http1);
+    record.connect(&head.authority);
+    let tunnel = match open(ingress, &client, &rules, head, &mut record).await {
+        Ok(tunnel) => tunnel,
+        Err(denial) => return engine.refuse_raw(record, &denial, &mut tcp).await,
+    };
+    record.status = Some(200);
+    if tcp.write_all(ESTABLISHED).await.is_err() || tunnel.inspection != Inspection::Opaque {
+        record.finish().await;
+        return tunnel.read(ingress, client, &rules, tcp, early, drain).await;
+    }
+    tunnel.pass(ingress, client, record, tcp, early).await;
+}
+
+/// Everything that is decided before the answer.
+async fn open(
+    ingress: &Ingress,
+    client: &Client,
+    rules: &Ruleset,
+    head: ConnectHead,
+    record: &mut Record<'_>,
+) -> Result<Tunnel, Denial> {
+    let engine = &ingress.engine;
+    let ConnectHead { authority, headers } = head;
+    engine.gate.judge_connect_fields(&headers)?;
+    let caller = engine.caller(client, rules, &authority).await;
+    let route: Route<'_> = engine.gate.judge_connection(rules, &authority, caller)?;
+    record.routed(route.policy, route.rule.clone(), route.would_deny);
+    let addresses = record.wait(engine.resolve(&route, &authority)).await?;
+    record.addresses = addresses.clone();
+    engine.audit.ready().map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
+    let inspection = route.inspection();
+    let covered = rules.must_be_readable(&authority.host);
+    let unreadable = if inspection == Inspection::Transport && !covered { Unreadable::Passes } else { Unreadable::IsRefused };
+    let upstream = match (inspection, unreadable) {
+        (Inspection::Opaque, _) | (_, Unreadable::Passes) => {
+            let dialling = dial::dial(&addresses, authority.port, engine.limits.connect);
+            Some(record.wait(dialling).await.map_err(|error| not_dialled(&authority, &error))?)
+        }
+        _ => None,
+    };
+    Ok(Tunnel { authority, addresses, inspection, unreadable, upstream })
+}
+
+fn not_dialled(authority: &Authority, error: &DialError) -> Denial {
+    match error {
+        DialError::Timeout => Denial::new(Reason::UpstreamTimeout, format!("{authority} could not be connected to in time")),
+        DialError::Refused(_) => Denial::new(Reason::UpstreamUnreachable, format!("{authority} could not be connected to")),
+    }
+}
+
+impl Tunnel {
+    /// Finds out what is spoken, and serves that.
+    async fn read(self, ingress: &Ingress, client: Arc<Client>, rules: &Ruleset, mut tcp: TcpStream, mut early: BytesMut, drain: Drain) {
+        let limits = &ingress.engine.limits;
+        let patience = if self.unreadable == Unreadable::Passes { SERVER_FIRST } else { limits.first_byte };
+        let speech = first_speech(&mut tcp, &mut early, patience).await;
+        let refused = match speech {
+            Spoken::Gone => return,
+            Spoken::Is(Speech::Tls) => return self.terminate(ingress, client, tcp, early, drain).await,
+            Spoken::Is(Speech::Http1) => {
+                let fd = tcp.as_raw_fd();
+                let connection = self.into_connection(ingress, client, Security::Plain);
+                let wire = Wire::new(Transport::Plain(Rewind::new(early, tcp)), fd, Pace::Lazy);
+                return h1::serve(&ingress.engine, connection, Box::new(wire), limits.first_byte, drain).await;
+            }
+            Spoken::Is(Speech::Other | Speech::Undecided) | Spoken::Nothing if self.unreadable == Unreadable::Passes => {
+                let mut record = Record::begin(&ingress.engine, &client, rules.generation, Adapter::Tunnel, Protocol::Opaque);
+                record.towards(&self.authority);
+                record.addresses = self.addresses.clone();
+                return self.pass(ingress, client, record, tcp, early).await;
+            }
+            Spoken::Is(Speech::H2c) => Denial::new(Reason::H2cNotAllowed, "HTTP/2 in cleartext is not read; use TLS"),
+            Spoken::Is(_) => Denial::new(
+                Reason::UninspectableTraffic,
+                "the bytes in the tunnel are neither TLS nor HTTP, and this endpoint's traffic must be readable",
+            ),
+            Spoken::Nothing => Denial::new(Reason::MalformedRequest, "nothing was sent through the tunnel in time"),
+        };
+        ingress.engine.refuse_bytes(&client, &self.authority, &refused, &mut tcp).await;
+    }
+
+    async fn terminate(self, ingress: &Ingress, client: Arc<Client>, tcp: TcpStream, early: BytesMut, drain: Drain) {
+        let engine = &ingress.engine;
+        let fd = tcp.as_raw_fd();
+        let io = Rewind::new(early, tcp);
+        let tls = match tls::terminate(&ingress.leaves, &self.authority.host, io, engine.limits.tls_handshake).await {
+            Ok(tls) => tls,
+            Err(error) => return self.untrusted(ingress, &client, &error).await,
+        };
+        let speaks_h2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
+        let first = engine.limits.first_byte;
+        let connection = self.into_connection(ingress, client, Security::Tls);
+        let pace = if speaks_h2 { Pace::Eager } else { Pace::Lazy };
+        let wire = Box::new(Wire::new(Transport::Tls(Box::new(tls)), fd, pace));
+        if speaks_h2 {
+            h2::serve(engine, connection, wire, drain).await;
+        } else {
+            h1::serve(engine, connection, wire, first, drain).await;
+        }
+    }
+
+    /// A handshake that failed: the client has its TLS alert; the audit trail gets the reason.
+    async fn untrusted(self, ingress: &Ingress, client: &Arc<Client>, error: &TlsError) {
+        tracing::debug!(connection = %client.id, authority = %self.authority, %error, "no TLS with the client");
+        if matches!(error, TlsError::SniMismatch) {
+            let generation = ingress.engine.gate.rules().generation;
+            let mut record = Record::begin(&ingress.engine, client, generation, Adapter::Tunnel, Protocol::Opaque);
+            record.towards(&self.authority);
+            record.denied(&Denial::new(Reason::SniMismatch, error.to_string()));
+            record.status = None;
+            record.finish().await;
+        }
+    }
+
+    fn into_connection(self, ingress: &Ingress, client: Arc<Client>, security: Security) -> Arc<Connection> {
+        let destination = Arc::new(Destination::new(self.authority, security));
+        let caller = client.caller.get().unwrap_or(&Caller::NotEnforced);
+        let origin = ingress.engine.origin(destination, self.addresses, caller);
+        Connection::tunnelled(client, origin)
+    }
+
+    /// Lets bytes pass unread, until an end, silence, or new rules.
+    async fn pass(self, ingress: &Ingress, client: Arc<Client>, mut record: Record<'_>, mut tcp: TcpStream, early: BytesMut) {
+        let Some(mut upstream) = self.upstream else { return record.finish().await };
+        let first = match self.inspection {
+            Inspection::Opaque => FirstFlight::Named(&self.authority),
+            Inspection::Transport | Inspection::Http => FirstFlight::Unreadable,
+        };
+        let connection = Connection::unread(client, self.authority.clone(), self.addresses);
+        record.streaming();
+        let idle = ingress.engine.limits.tunnel_idle;
+        let outcome = tokio::select! { biased;
+            outcome = raw::pass(&mut tcp, &mut upstream, early, first, idle) => outcome,
+            () = revoked(ingress.engine.clone(), connection) => {
+                Err(Denial::new(Reason::PolicyStale, "the policy changed and no longer allows the tunnel"))
+            }
+        };
+        match outcome {
+            Ok(traffic) => {
+                record.traffic = traffic;
+                record.finish().await;
+            }
+            Err(denial) => {
+                record.denied(&denial);
+                record.status = None;
+                record.finish().await;
+                last_words(&mut tcp, &[]).await;
+            }
+        }
+    }
+}
+
+enum Spoken {
+    /// The first bytes.
+    Is(Speech),
+    /// The client keeps silent.
+    Nothing,
+    /// The client has left.
+    Gone,
+}
+
+async fn first_speech(tcp: &mut TcpStream, early: &mut BytesMut, patience: Duration) -> Spoken {
+    let listen = async {
+        loop {
+            match sniff(early) {
+                Speech::Undecided => {}
+                speech => return Spoken::Is(speech),
+            }
+            match tcp.read_buf(early).await {
+                Ok(n) if n > 0 => {}
+                _ => return Spoken::Gone,
+            }
+        }
+    };
+    match tokio::time::timeout(patience, listen).await {
+        Ok(spoken) => spoken,
+        Err(_) if early.is_empty() => Spoken::Nothing,
+        Err(_) => Spoken::Is(Speech::Undecided),
+    }
+}
