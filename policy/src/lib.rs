@@ -2,9 +2,33 @@
 //!
 //! Nothing in this crate does I/O or knows of proxies, TLS or payments. `run`, `explain`, `test`, `suggest` and the gRPC service
 //! all decide through it, so a dry run can't disagree with the runtime.
+//!
+//! The way through the house: [`load()`] reads a file into a document, validates it and compiles it into a [`Policy`]; a request's
+//! target becomes a [`Target`] and a [`CanonicalPath`]; [`Policy::decide`] judges; [`check_addresses`] judges where it is dialled.
 
+pub mod address;
+pub mod decide;
+pub mod diagnostic;
+mod document;
 pub mod host;
+pub mod load;
+pub mod matcher;
+pub mod path;
+pub mod policy;
+pub mod query;
 pub mod reason;
+pub mod target;
+mod validate;
 
+pub use address::{AddressClass, AddressRefusal, AddressScope, LoopbackDial, check_addresses};
+pub use decide::{
+    Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Process, Refusal, RuleLabel, RuleList, Treatment,
+};
+pub use diagnostic::{Code, Diagnostic, Position, Severity};
 pub use host::{Authority, Host, HostError};
+pub use load::{ConfigFault, Limits, Loaded, MiddlewareSchema, load, load_within};
+pub use matcher::HostPattern;
+pub use path::{CanonicalPath, EncodedSlash, PathError};
+pub use policy::{EndpointView, Enforcement, Middleware, OnError, Policy, Protocol, Selection, Tls};
 pub use reason::{Group, Reason};
+pub use target::{AbsoluteForm, Target};

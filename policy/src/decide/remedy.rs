@@ -1,0 +1,171 @@
+//! A refusal in words, and the smallest change that would lift it.
+//!
+//! Denial bodies reach the agent inside the sandbox: texts hold no query values, and long paths are cut.
+
+use std::fmt::Write as _;
+
+use super::{Caller, Facts, HttpFacts, Refusal, RuleList};
+use crate::host::Host;
+use crate::policy::{Endpoint, Traffic};
+use crate::reason::Reason;
+
+mod yaml;
+
+use yaml::{allow_rule, new_rule, quoted};
+
+/// Longer paths are cut in sentences.
+const MAX_SHOWN: usize = 200;
+
+pub(super) fn detail(refusal: &Refusal, facts: &Facts<'_>) -> String {
+    let (host, port) = (facts.host, facts.port);
+    let policy = refusal.nearest.as_deref().map_or("", |endpoint| &*endpoint.rule_key);
+    let request = facts.request.map_or_else(|| "the request".to_owned(), |request| shown(&request));
+    match refusal.reason {
+        Reason::NoPolicy => "network connections not allowed by policy: it lists no endpoint".to_owned(),
+        Reason::HostNotAllowed => format!("endpoint {host}:{port} is not allowed by any policy"),
+        Reason::PortNotAllowed => {
+            let ports = refusal.nearest.as_deref().map(ports).unwrap_or_default();
+            format!("endpoint {host}:{port} is not allowed by any policy; policy '{policy}' lists the host with port {ports}")
+        }
+        Reason::BinaryNotAllowed => match facts.caller {
+            Caller::Identified(process) => {
+                let mut text = format!(
+                    "binary '{}' not allowed in policy '{policy}' for {host}:{port}",
+                    cut(&process.binary)
+                );
+                if !process.ancestors.is_empty() {
+                    let _ = write!(text, " (ancestors: {})", cut(&process.ancestors.join(", ")));
+                }
+                text
+            }
+            _ => format!("the calling process is unknown, and policy '{policy}' allows {host}:{port} only for the binaries it lists"),
+        },
+        Reason::MethodNotAllowed => {
+            format!("{request} is not allowed on {host}:{port}: policy '{policy}' allows the path with other methods")
+        }
+        Reason::QueryNotAllowed => format!("{request} is not allowed on {host}:{port} with this query by policy '{policy}'"),
+        Reason::DeniedByRule => {
+            let label = refusal.denied_by.map(|label| label.to_string()).unwrap_or_default();
+            format!("{request} is denied on {host}:{port} by {label} of policy '{policy}'")
+        }
+        _ => format!("{request} is not allowed on {host}:{port}"),
+    }
+}
+
+pub(super) fn next_steps(refusal: &Refusal, facts: &Facts<'_>) -> Vec<String> {
+    let Some(endpoint) = refusal.nearest.as_deref() else {
+        return vec![format!("add a rule under network_policies:\n{}", new_rule(facts))];
+    };
+    let place = format!(
+        "policy '{}', endpoint {} (line {})",
+        endpoint.rule_key,
+        endpoint.host_text(),
+        endpoint.at.line
+    );
+    match refusal.reason {
+        Reason::HostNotAllowed => host_steps(endpoint, facts),
+        Reason::PortNotAllowed => {
+            let mut ports = endpoint.ports.to_vec();
+            ports.push(facts.port);
+            ports.sort_unstable();
+            vec![format!("in {place}, list the port:\nports: {ports:?}")]
+        }
+        Reason::BinaryNotAllowed => binary_steps(endpoint, facts),
+        Reason::MethodNotAllowed | Reason::PathNotAllowed => request_steps(endpoint, facts, &place),
+        Reason::QueryNotAllowed => vec![format!("in {place}, widen the `query` of the rule for this method and path")],
+        Reason::DeniedByRule => {
+            let line = refusal.denied_by.map_or(0, |label| label.at.line);
+            vec![format!(
+                "in {place}, narrow or remove the deny rule on line {line}: no allow rule can override it"
+            )]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn host_steps(endpoint: &Endpoint, facts: &Facts<'_>) -> Vec<String> {
+    let mut steps = Vec::new();
+    let (listed, wanted) = (endpoint.host_text(), facts.host.name().unwrap_or_default());
+    if listed.contains('*') && endpoint.host.as_ref().and_then(|pattern| pattern.apex()) == Some(wanted) {
+        steps.push(format!(
+            "policy '{}' lists {listed}, which covers subdomains but never {wanted} itself",
+            endpoint.rule_key
+        ));
+    } else if listed.contains('*') {
+        steps.push(format!(
+            "policy '{}' lists {listed}, where `*` stands for one label; `**` stands for several",
+            endpoint.rule_key
+        ));
+    } else {
+        steps.push(format!("policy '{}' lists {listed}; {wanted} is another host", endpoint.rule_key));
+    }
+    steps.push(format!("add a rule under network_policies:\n{}", new_rule(facts)));
+    steps
+}
+
+fn binary_steps(endpoint: &Endpoint, facts: &Facts<'_>) -> Vec<String> {
+    match facts.caller {
+        Caller::Identified(process) => vec![
+            format!("in policy '{}', add to binaries:\n- path: {}", endpoint.rule_key, quoted(&process.binary)),
+            "binaries are compared by the resolved path of the executable, of the caller or of one of its ancestors: a symlink in the policy does not match".to_owned(),
+        ],
+        _ => vec![format!(
+            "in policy '{}', list the binary; or, if any process may use the endpoint:\nbinaries:\n  - path: \"/**\"",
+            endpoint.rule_key
+        )],
+    }
+}
+
+fn request_steps(endpoint: &Endpoint, facts: &Facts<'_>, place: &str) -> Vec<String> {
+    let Some(request) = facts.request else {
+        return Vec::new();
+    };
+    if request.path.has_encoded_slash() && !endpoint.keeps_encoded_slash() {
+        return vec![format!("in {place}, allow %2F in paths:\nallow_encoded_slash: true")];
+    }
+    if !endpoint.path.matches(request.path.as_str()) {
+        return vec![format!(
+            "no endpoint's `path` covers the request; add a rule under network_policies:\n{}",
+            new_rule(facts)
+        )];
+    }
+    let rule = allow_rule(&request);
+    let by_access = match &endpoint.traffic {
+        Traffic::Rest(rules) => rules.allow.iter().any(|rule| rule.label.list == RuleList::Access),
+        Traffic::L4 => false,
+    };
+    if by_access {
+        return vec![format!("in {place}, write `rules` instead of `access` and add to them:\n{rule}")];
+    }
+    vec![format!("in {place}, add to rules:\n{rule}")]
+}
+
+fn shown(request: &HttpFacts<'_>) -> String {
+    format!("{} {}", cut(request.method), cut(request.path.as_str()))
+}
+
+fn cut(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(MAX_SHOWN)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn ports(endpoint: &Endpoint) -> String {
+    endpoint.ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A rule key for a host: letters, digits and hyphens.
+fn key_for(host: &Host) -> String {
+    host.to_string()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect::<String>()
+        .trim_matches('-')
+        .to_owned()
+}

@@ -1,0 +1,75 @@
+//! Rules as YAML, ready to be pasted.
+
+use std::fmt::Write as _;
+
+use super::key_for;
+use crate::decide::{Caller, Facts, HttpFacts};
+
+/// The smallest rule that allows exactly this.
+pub(super) fn new_rule(facts: &Facts<'_>) -> String {
+    let mut text = format!(
+        "{}:\n  endpoints:\n    - host: {}\n      port: {}\n",
+        key_for(facts.host),
+        quoted(&facts.host.to_string()),
+        facts.port
+    );
+    if let Some(request) = &facts.request {
+        let _ = write!(
+            text,
+            "      protocol: rest\n      enforcement: enforce\n{}      rules:\n        {}\n",
+            if request.path.has_encoded_slash() {
+                "      allow_encoded_slash: true\n"
+            } else {
+                ""
+            },
+            allow_rule(request)
+        );
+    }
+    let binary = match facts.caller {
+        Caller::Identified(process) => quoted(&process.binary),
+        _ => "\"/**\"".to_owned(),
+    };
+    let _ = write!(text, "  binaries:\n    - path: {binary}");
+    text
+}
+
+/// One entry of `rules`.
+pub(super) fn allow_rule(request: &HttpFacts<'_>) -> String {
+    format!(
+        "- allow: {{ method: {}, path: {} }}",
+        quoted(request.method),
+        quoted(&literal_glob(request.path.as_str()))
+    )
+}
+
+/// A glob that matches this text only.
+fn literal_glob(path: &str) -> String {
+    let mut glob = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            glob.push('\\');
+        }
+        glob.push(c);
+    }
+    glob
+}
+
+/// A double-quoted YAML scalar.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,145 @@
+//! The stable names of findings.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal;)+) => {
+        /// A kind of finding; its kebab-case name never changes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code { $($(#[doc = $doc])+ $variant,)+ }
+
+        impl Code {
+            /// Every code, in the order of the reference.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
+
+            /// The stable kebab-case name.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => $name,)+ }
+            }
+
+            /// One sentence of explanation.
+            pub const fn summary(self) -> &'static str {
+                match self { $(Code::$variant => concat!($($doc),+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The file is larger than a policy may be.
+    FileTooLarge = "file-too-large";
+    /// The file is not YAML, or uses what a policy may not: anchors, merge keys, tags, several documents, deep nesting.
+    YamlSyntax = "yaml-syntax";
+    /// A key stands twice in one map.
+    DuplicateKey = "duplicate-key";
+    /// A key that no policy has; a typo would otherwise silently widen or drop a rule.
+    UnknownKey = "unknown-key";
+    /// A required key is missing.
+    MissingKey = "missing-key";
+    /// A value of another type than the key takes.
+    WrongType = "wrong-type";
+    /// The version is not 1.
+    UnsupportedVersion = "unsupported-version";
+    /// A feature of the policy language that this build cannot enforce yet.
+    NotSupportedYet = "not-supported-yet";
+
+    /// A path of the sandbox section that is relative, climbs, is too long, or one of too many.
+    InvalidSandboxPath = "invalid-sandbox-path";
+    /// A landlock mode that does not exist.
+    InvalidLandlock = "invalid-landlock";
+    /// A user or group that a sandbox may not run as.
+    InvalidProcessIdentity = "invalid-process-identity";
+
+    /// A rule key that is empty or reserved.
+    InvalidRuleName = "invalid-rule-name";
+    /// A host that is not a name, an address, or an allowed wildcard.
+    InvalidHost = "invalid-host";
+    /// A wildcard over a whole top-level domain, or over everything.
+    BroadHost = "broad-host";
+    /// No port, port 0, or a port twice.
+    InvalidPort = "invalid-port";
+    /// An endpoint path that neither starts with `/` nor with `**`.
+    InvalidEndpointPath = "invalid-endpoint-path";
+    /// A protocol that does not exist.
+    UnknownProtocol = "unknown-protocol";
+    /// A `tls` value that does not exist.
+    InvalidTls = "invalid-tls";
+    /// `tls: skip` with rules that need to read the traffic.
+    TlsSkipWithRules = "tls-skip-with-rules";
+    /// An `enforcement` value that does not exist.
+    UnknownEnforcement = "unknown-enforcement";
+    /// An `access` preset that does not exist.
+    UnknownAccess = "unknown-access";
+    /// `access` together with `rules`.
+    AccessWithRules = "access-with-rules";
+    /// A protocol endpoint that allows nothing.
+    NoRules = "no-rules";
+    /// `rules: []` or `deny_rules: []`.
+    EmptyRules = "empty-rules";
+    /// Rules on an endpoint without a protocol to read them by.
+    RulesWithoutProtocol = "rules-without-protocol";
+    /// A matcher field that means nothing for the endpoint's protocol.
+    MatcherNotForProtocol = "matcher-not-for-protocol";
+    /// A matcher without a method and path, or a query matcher that is empty or ambiguous.
+    InvalidMatcher = "invalid-matcher";
+    /// A glob that is not well-formed.
+    InvalidGlob = "invalid-glob";
+    /// A rule path that can never match a canonical path.
+    UnreachablePath = "unreachable-path";
+    /// A method that HTTP does not know.
+    UnknownMethod = "unknown-method";
+    /// An entry of `allowed_ips` that is neither an address nor a network.
+    InvalidAllowedIps = "invalid-allowed-ips";
+    /// An entry of `allowed_ips` that covers loopback, link-local or unspecified addresses.
+    ForbiddenAllowedIps = "forbidden-allowed-ips";
+    /// A host that is an address which is never dialled.
+    NeverDialled = "never-dialled";
+    /// Two endpoints that overlap and disagree about how their traffic is treated.
+    AmbiguousEndpoints = "ambiguous-endpoints";
+
+    /// A middleware stanza that is incomplete, or over a limit.
+    InvalidMiddleware = "invalid-middleware";
+    /// A middleware's own configuration is refused by the middleware.
+    InvalidMiddlewareConfig = "invalid-middleware-config";
+    /// Two middlewares with the same order.
+    DuplicateOrder = "duplicate-order";
+    /// `on_error: fail_open` on a middleware that may not fail open.
+    FailOpenRefused = "fail-open-refused";
+    /// A middleware selector that is not a host pattern.
+    InvalidSelector = "invalid-selector";
+    /// A middleware that must see traffic selects a host whose traffic cannot be read.
+    UninspectableSelection = "uninspectable-selection";
+
+    /// A rule without binaries never matches.
+    NoBinaries = "no-binaries";
+    /// A rule without endpoints never matches.
+    NoEndpoints = "no-endpoints";
+    /// A binary path that is not absolute never matches.
+    RelativeBinary = "relative-binary";
+    /// Enforcement is left out, so requests that no rule allows are forwarded and only logged.
+    EnforcementOmitted = "enforcement-omitted";
+    /// A deprecated value or key that has no effect.
+    Deprecated = "deprecated";
+    /// An allowed network wider than /16.
+    BroadAllowedIps = "broad-allowed-ips";
+    /// A wildcard covers subdomains, but not the name itself.
+    ApexNotCovered = "apex-not-covered";
+    /// A deny rule for what is below a path does not cover the path itself.
+    DenyMissesBase = "deny-misses-base";
+    /// No rule at all: everything is denied.
+    NoPolicies = "no-policies";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}

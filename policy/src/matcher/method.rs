@@ -1,0 +1,33 @@
+//! Methods.
+
+/// Which methods a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MethodMatcher {
+    /// `*`.
+    Any,
+    /// One method, in any case; `GET` stands for `HEAD` too, in allow and in deny rules.
+    One(Box<str>),
+}
+
+impl MethodMatcher {
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "*" => MethodMatcher::Any,
+            method => MethodMatcher::One(method.to_ascii_uppercase().into_boxed_str()),
+        }
+    }
+
+    pub(crate) fn matches(&self, method: &str) -> bool {
+        match self {
+            MethodMatcher::Any => true,
+            MethodMatcher::One(own) => own.eq_ignore_ascii_case(method) || (**own == *"GET" && method.eq_ignore_ascii_case("HEAD")),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            MethodMatcher::Any => "*",
+            MethodMatcher::One(method) => method,
+        }
+    }
+}

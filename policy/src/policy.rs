@@ -1,0 +1,109 @@
+//! A policy that loaded: what `decide` works on.
+//!
+//! In: a document without errors. Out: rules and endpoints in the order of their keys, with every glob parsed and every host in an
+//! [`Index`](index::Index), so that deciding never scans and never parses.
+
+mod binaries;
+mod endpoint;
+mod index;
+mod middleware;
+mod rest;
+mod sandbox;
+
+use std::sync::Arc;
+
+pub use endpoint::{EndpointView, Enforcement, Protocol, Tls};
+pub use middleware::{Middleware, OnError, Selection};
+pub use sandbox::{FilesystemPolicy, Landlock, ProcessIdentity, Sandbox};
+
+pub(crate) use binaries::{Binaries, Binary, BinaryMatch};
+pub(crate) use endpoint::{Endpoint, Traffic};
+pub(crate) use index::{HostLevel, Index};
+pub(crate) use rest::{AllowRule, DenyRule, Fit, QueryMatcher, RestRules};
+
+/// A loaded policy. Immutable and shared; a reload makes another one.
+#[derive(Debug)]
+pub struct Policy {
+    rules: Vec<Rule>,
+    endpoints: Vec<Arc<Endpoint>>,
+    index: Index,
+    middlewares: Vec<Middleware>,
+    sandbox: Sandbox,
+}
+
+/// A network rule; rules are sorted by key, so that comparing ids compares keys.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) key: Arc<str>,
+    pub(crate) binaries: Binaries,
+}
+
+/// The place of a rule among the sorted keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RuleId(pub(crate) u32);
+
+/// The place of an endpoint in the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct EndpointId(pub(crate) u32);
+
+impl Policy {
+    /// Rules must come sorted by key, endpoints with ids that follow their order.
+    pub(crate) fn new(rules: Vec<Rule>, endpoints: Vec<Endpoint>, middlewares: Vec<Middleware>, sandbox: Sandbox) -> Self {
+        let endpoints: Vec<Arc<Endpoint>> = endpoints.into_iter().map(Arc::new).collect();
+        let index = Index::build(&endpoints);
+        Policy {
+            rules,
+            endpoints,
+            index,
+            middlewares,
+            sandbox,
+        }
+    }
+
+    /// A policy that lists nothing: everything is denied with `no_policy`.
+    pub fn deny_all() -> Self {
+        Policy::new(Vec::new(), Vec::new(), Vec::new(), Sandbox::default())
+    }
+
+    /// Whether no rule lists any endpoint.
+    pub fn is_empty(&self) -> bool {
+        self.endpoints.is_empty()
+    }
+
+    /// The number of network rules.
+    pub fn rule_count(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// The number of endpoints of all rules.
+    pub fn endpoint_count(&self) -> usize {
+        self.endpoints.len()
+    }
+
+    /// Every endpoint, sorted by rule key, then in the order of the file.
+    pub fn endpoints(&self) -> impl Iterator<Item = EndpointView<'_>> {
+        self.endpoints.iter().map(|endpoint| EndpointView::new(endpoint))
+    }
+
+    /// The middlewares, by ascending `order`.
+    pub fn middlewares(&self) -> &[Middleware] {
+        &self.middlewares
+    }
+
+    /// The static sections, which the supervisor enforces.
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    pub(crate) fn endpoint(&self, id: EndpointId) -> Option<&Arc<Endpoint>> {
+        self.endpoints.get(id.0 as usize)
+    }
+
+    pub(crate) fn rule(&self, id: RuleId) -> Option<&Rule> {
+        self.rules.get(id.0 as usize)
+    }
+}

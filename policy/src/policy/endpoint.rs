@@ -1,0 +1,128 @@
+//! An endpoint, compiled.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{EndpointId, RestRules, RuleId};
+use crate::address::AddressScope;
+use crate::diagnostic::Position;
+use crate::host::Host;
+use crate::matcher::{EndpointPath, HostPattern};
+use crate::path::EncodedSlash;
+
+/// How the traffic is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Not at all: host, port and binary decide (`protocol` left out).
+    L4,
+    /// HTTP requests by method, path and query.
+    Rest,
+}
+
+/// What happens to TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tls {
+    /// Terminated wherever it is spoken.
+    Auto,
+    /// Never terminated.
+    Skip,
+}
+
+/// What a denial by method, path, query or deny rule means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Enforcement {
+    /// Log and forward.
+    Audit,
+    /// Refuse.
+    Enforce,
+}
+
+/// How an endpoint judges requests.
+#[derive(Debug)]
+pub(crate) enum Traffic {
+    /// Whatever is sent passes.
+    L4,
+    /// By rules.
+    Rest(RestRules),
+}
+
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) id: EndpointId,
+    pub(crate) rule: RuleId,
+    pub(crate) rule_key: Arc<str>,
+    /// `None`: any host on these ports (`allowed_ips` decides).
+    pub(crate) host: Option<HostPattern>,
+    /// Sorted.
+    pub(crate) ports: Box<[u16]>,
+    pub(crate) path: EndpointPath,
+    pub(crate) tls: Tls,
+    pub(crate) enforcement: Enforcement,
+    pub(crate) encoded_slash: EncodedSlash,
+    pub(crate) addresses: AddressScope,
+    pub(crate) traffic: Traffic,
+    pub(crate) at: Position,
+}
+
+impl Endpoint {
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self.traffic {
+            Traffic::L4 => Protocol::L4,
+            Traffic::Rest(_) => Protocol::Rest,
+        }
+    }
+
+    pub(crate) fn keeps_encoded_slash(&self) -> bool {
+        self.encoded_slash == EncodedSlash::Keep
+    }
+
+    /// The host as written; `*` stands for any host in texts.
+    pub(crate) fn host_text(&self) -> &str {
+        self.host.as_ref().map_or("*", HostPattern::as_str)
+    }
+}
+
+/// An endpoint for those who look at a policy as a whole: lints, `check`, `show`.
+#[derive(Debug, Clone, Copy)]
+pub struct EndpointView<'a> {
+    /// The rule's key.
+    pub rule: &'a str,
+    /// The host; `None` where the endpoint names only addresses.
+    pub host: Option<&'a HostPattern>,
+    /// The ports, ascending.
+    pub ports: &'a [u16],
+    /// How the traffic is read.
+    pub protocol: Protocol,
+    /// What happens to TLS.
+    pub tls: Tls,
+    /// Audit or enforce.
+    pub enforcement: Enforcement,
+    /// The addresses it tolerates.
+    pub addresses: &'a AddressScope,
+    /// Where it stands in the file.
+    pub at: Position,
+}
+
+impl<'a> EndpointView<'a> {
+    pub(super) fn new(endpoint: &'a Endpoint) -> Self {
+        EndpointView {
+            rule: &endpoint.rule_key,
+            host: endpoint.host.as_ref(),
+            ports: &endpoint.ports,
+            protocol: endpoint.protocol(),
+            tls: endpoint.tls,
+            enforcement: endpoint.enforcement,
+            addresses: &endpoint.addresses,
+            at: endpoint.at,
+        }
+    }
+
+    /// Whether a connection to this host and port can match the endpoint.
+    pub fn covers(&self, host: &Host, port: u16) -> bool {
+        self.ports.binary_search(&port).is_ok() && self.host.is_none_or(|pattern| pattern.matches(host))
+    }
+}
