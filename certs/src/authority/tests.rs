@@ -36,7 +36,7 @@ pub(crate) fn spellings(pkcs8: &[u8]) -> Vec<String> {
     // PKCS#8 of a P-256 key as ring writes it: the 32 secret bytes begin at 36.
     assert_eq!(pkcs8.get(34..36).unwrap(), [0x04, 0x20]);
     let secret = pkcs8.get(36..68).unwrap();
-    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = secret.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
     let block = pem::encode(&pem::Pem::new("X", pkcs8)).lines().nth(2).unwrap().to_owned();
     vec![
         hex.to_uppercase(),
