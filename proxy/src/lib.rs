@@ -3,4 +3,6 @@
 //! A request travels down this list, and a module may only use what stands below it.
 
 pub mod config;
+pub mod egress;
+pub mod verdict;
 pub mod x402;
