@@ -8,6 +8,8 @@
 
 mod exchange;
 #[cfg(test)]
+pub(crate) mod scripted;
+#[cfg(test)]
 mod tests;
 pub mod url;
 
@@ -159,19 +161,19 @@ impl Fetcher {
     async fn dial(&self, request: &Request, deadline: Instant) -> Result<Stream, FetchError> {
         let addresses = resolve(&request.authority).await?;
         let mut left = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-        let mut last = FetchError::Resolve;
+        let mut first = None;
         for address in addresses {
             let share = deadline.saturating_duration_since(Instant::now()) / left.max(1);
             left = left.saturating_sub(1);
-            match tokio::time::timeout(share, self.connect(address, request)).await {
-                Ok(Ok(stream)) => return Ok(stream),
+            let attempt = tokio::time::timeout(share, self.connect(address, request)).await;
+            match attempt.unwrap_or(Err(FetchError::Timeout)) {
+                Ok(stream) => return Ok(stream),
                 // Whoever cannot prove the name is no reason to try its neighbour.
-                Ok(Err(FetchError::Tls)) => return Err(FetchError::Tls),
-                Ok(Err(error)) => last = error,
-                Err(_) => last = FetchError::Timeout,
+                Err(FetchError::Tls) => return Err(FetchError::Tls),
+                Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(last)
+        Err(first.unwrap_or(FetchError::Resolve))
     }
 
     async fn connect(&self, address: SocketAddr, request: &Request) -> Result<Stream, FetchError> {

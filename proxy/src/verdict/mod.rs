@@ -14,6 +14,8 @@ pub mod blackwall;
 pub mod config;
 pub mod desk;
 pub mod local;
+#[cfg(test)]
+mod sample;
 
 use std::fmt;
 
