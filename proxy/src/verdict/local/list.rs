@@ -167,12 +167,17 @@ fn read<T: de::DeserializeOwned>(file: &Path) -> Result<Vec<T>, ListError> {
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error, with_snippet: false
     };
     let list: Option<Vec<T>> = serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
-        let at = error.location();
+        let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
+        let message = error.to_string();
+        // The position stands in front already.
+        let message = message
+            .strip_suffix(&format!(" at line {line}, column {column}"))
+            .unwrap_or(&message);
         ListError::Entry {
             file: file.to_owned(),
-            line: at.map_or(1, |at| at.line()),
-            column: at.map_or(1, |at| at.column()),
-            message: error.to_string(),
+            line,
+            column,
+            message: message.to_owned(),
         }
     })?;
     Ok(list.unwrap_or_default())
