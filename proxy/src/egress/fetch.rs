@@ -74,7 +74,7 @@ impl fmt::Debug for Request {
 pub struct Limits {
     /// From the call to the last byte of the answer: resolving, connecting, writing and reading together.
     pub deadline: Duration,
-    /// Bytes of body that the answer may have.
+    /// Bytes of body that the answer may have. Its head may have 1 MiB and 256 fields (pingora's own limit).
     pub max_response: usize,
 }
 

@@ -1,8 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use pingora::connectors::http::v2::Connector;
+use tollgate_policy::Reason;
 
 use super::*;
+use crate::egress::fetch::scripted::{ScriptedServer, Step};
+use crate::verdict::sample;
 
 fn parse(text: &str) -> Result<VerdictConfig, String> {
     serde_saphyr::from_str(text).map_err(|error| error.to_string())
@@ -94,5 +97,24 @@ fn settings_that_do_not_fit_together_are_refused() {
         ("queue: 65537", "verdict.queue must be from 0 to 65536"),
     ] {
         assert_eq!(parse(text).expect(text).validate().unwrap_err().to_string(), message, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_desk_from_the_configuration_lets_a_payment_out_on_go_only() {
+    let answer = |verdict: &str| {
+        let body = format!(r#"{{"verdict":"{verdict}","hard_stop":false,"receipt_id":"bw_0123456789abcdef01234567"}}"#);
+        vec![Step::send(format!("HTTP/1.0 200 OK\r\n\r\n{body}"))]
+    };
+    for (verdict, refusal) in [
+        ("GO", None),
+        ("HOLD", Some(Reason::VerdictHold)),
+        ("STOP", Some(Reason::VerdictStop)),
+    ] {
+        let server = ScriptedServer::plain(answer(verdict)).await;
+        let config = parse(&format!("backend: blackwall\nurl: http://{}\n", server.address)).unwrap();
+        let desk = config.open(Path::new("/nowhere"), &fetcher()).unwrap();
+        let ruling = desk.judge(&sample::claim()).await;
+        assert_eq!((ruling.refusal(), ruling.backend), (refusal, BackendName::Blackwall), "{verdict}");
     }
 }
