@@ -2,7 +2,18 @@
 //!
 //! A request travels down this list, and a module may only use what stands below it.
 
+pub mod ingress;
+
+pub mod flow;
+
+pub mod gate;
+
 pub mod x402;
 
-pub mod config;
+pub mod verdict;
+
 pub mod egress;
+
+pub mod identity;
+
+pub mod config;

@@ -1,10 +1,11 @@
-//! The way out: resolve, dial judged addresses only, keep and give back origin connections.
+//! The way out: resolve, dial judged addresses only, keep and give back origin connections; and the few calls of our own.
 //!
 //! With `ingress` and `flow` the only rooms that know pingora's types.
 
 pub mod connector;
 pub mod destination;
 pub mod dial;
+pub mod fetch;
 pub mod origin;
 pub mod resolve;
 pub(crate) mod session;

@@ -1,0 +1,102 @@
+//! The URL of a service that the operator names, read once and strictly.
+
+use std::fmt;
+use std::str::FromStr;
+
+use http::uri::PathAndQuery;
+use serde::{Deserialize, Deserializer, de};
+use thiserror::Error;
+use tollgate_policy::{Authority, Host, HostError};
+
+use super::Transport;
+
+/// Why a text is not the URL of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ServiceUrlError {
+    /// Another scheme, or none.
+    #[error("the URL must begin with http:// or https://")]
+    Scheme,
+    /// A broken host or port, or user information.
+    #[error("the URL's host is not usable: {0}")]
+    Host(#[from] HostError),
+    /// A query or a fragment.
+    #[error("the URL must end with its path: no query and no fragment")]
+    QueryOrFragment,
+    /// A path that has more than one spelling.
+    #[error("the URL's path may hold letters, digits and -._~ between single slashes, and no dot segments")]
+    Path,
+}
+
+/// Scheme, authority and base path of a service; calls are made below the base path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceUrl {
+    /// Cleartext or TLS.
+    pub transport: Transport,
+    /// Host and port.
+    pub authority: Authority,
+    /// Empty, or begins with a slash and does not end with one.
+    base: Box<str>,
+}
+
+impl ServiceUrl {
+    /// The request target of `path` (which begins with a slash) below the base path.
+    pub fn target(&self, path: &'static str) -> Result<PathAndQuery, http::uri::InvalidUri> {
+        PathAndQuery::from_maybe_shared(format!("{}{path}", self.base).into_bytes())
+    }
+
+    /// Whether the service is reached in clear over a network, where someone on the way could answer in its name.
+    pub fn is_cleartext_beyond_loopback(&self) -> bool {
+        let local = match &self.authority.host {
+            Host::Address(address) => address.is_loopback(),
+            Host::Name(name) => &**name == "localhost" || name.ends_with(".localhost"),
+        };
+        self.transport == Transport::Plain && !local
+    }
+}
+
+impl FromStr for ServiceUrl {
+    type Err = ServiceUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (transport, rest, default_port) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
+            (Some(rest), _) => (Transport::Plain, rest, 80),
+            (_, Some(rest)) => (Transport::Tls, rest, 443),
+            _ => return Err(ServiceUrlError::Scheme),
+        };
+        if rest.contains(['?', '#']) {
+            return Err(ServiceUrlError::QueryOrFragment);
+        }
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let authority = Authority::parse(authority, Some(default_port))?;
+        let base = path.strip_suffix('/').unwrap_or(path);
+        if !base.split('/').skip(1).all(is_plain_segment) {
+            return Err(ServiceUrlError::Path);
+        }
+        Ok(ServiceUrl {
+            transport,
+            authority,
+            base: base.into(),
+        })
+    }
+}
+
+fn is_plain_segment(segment: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
+    !matches!(segment, "" | "." | "..") && segment.bytes().all(plain)
+}
+
+impl fmt::Display for ServiceUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.transport {
+            Transport::Plain => "http",
+            Transport::Tls => "https",
+        };
+        write!(f, "{scheme}://{}{}", self.authority, self.base)
+    }
+}
+
+impl<'de> Deserialize<'de> for ServiceUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}

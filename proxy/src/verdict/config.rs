@@ -1,0 +1,149 @@
+//! The `verdict:` section of `tollgate.yaml`.
+//!
+//! In: the section as the operator wrote it. Out: an open [`Desk`], or the first thing that is wrong with it. Without a section the backend is
+//! `local` with empty lists, so every payment is held: nothing about a payment leaves the host until the operator names a service.
+
+#[cfg(test)]
+mod tests;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::blackwall::{AgentId, Blackwall, UnusableUrl};
+use super::desk::{Desk, DeskLimits};
+use super::local::{ListError, Local};
+use super::{Backend, BackendName};
+use crate::config::units;
+use crate::egress::fetch::{Fetcher, ServiceUrl};
+
+/// Most calls that may be in flight; the reference service loses connections far below this.
+const MAX_IN_FLIGHT: usize = 256;
+/// Most payments that may wait.
+const MAX_QUEUE: usize = 65_536;
+/// A payment's client will not wait longer than this.
+const MAX_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The section. Every field has a default, unknown ones are errors.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VerdictConfig {
+    /// Who is asked.
+    pub backend: BackendName,
+    /// The service's base URL (backend `blackwall`).
+    pub url: Option<ServiceUrl>,
+    /// From a payment's arrival to its verdict, queueing included.
+    #[serde(deserialize_with = "units::duration")]
+    pub timeout: Duration,
+    /// Calls at the same time. A Blackwall service answers 4 without delay and loses connections from about 50.
+    pub max_in_flight: NonZeroUsize,
+    /// Payments that may wait for a call.
+    pub queue: usize,
+    /// Known payees with their usual price (backend `local`). A relative path starts at the configuration file's directory.
+    pub payees: Option<PathBuf>,
+    /// Refused addresses (backend `local`). A relative path starts at the configuration file's directory.
+    pub refused: Option<PathBuf>,
+    /// The name of this sandbox that the service is told (backend `blackwall`).
+    pub agent_id: Option<AgentId>,
+}
+
+impl Default for VerdictConfig {
+    fn default() -> Self {
+        VerdictConfig {
+            backend: BackendName::default(),
+            url: None,
+            timeout: Duration::from_secs(5),
+            max_in_flight: NonZeroUsize::MIN.saturating_add(3),
+            queue: 64,
+            payees: None,
+            refused: None,
+            agent_id: None,
+        }
+    }
+}
+
+/// Why a desk cannot be opened.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// `blackwall` without a `url`.
+    #[error("verdict.url is required with backend blackwall")]
+    UrlMissing,
+    /// A setting of the other backend, which would be silently without effect.
+    #[error("verdict.{setting} has no effect with backend {}", .backend.as_str())]
+    NoEffect {
+        /// The setting.
+        setting: &'static str,
+        /// The backend that is configured.
+        backend: BackendName,
+    },
+    /// A number outside its range.
+    #[error("verdict.{setting} must be {range}")]
+    OutOfRange {
+        /// The setting.
+        setting: &'static str,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// The URL does not make a request target.
+    #[error("verdict.url: {0}")]
+    Url(#[from] UnusableUrl),
+    /// One of the local backend's files.
+    #[error(transparent)]
+    List(#[from] ListError),
+}
+
+impl VerdictConfig {
+    /// Whether the settings fit together. Reads no file and dials nobody.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let out_of_range = |setting, range| Err(ConfigError::OutOfRange { setting, range });
+        if self.timeout.is_zero() || self.timeout > MAX_TIMEOUT {
+            return out_of_range("timeout", "from 1ms to 2m");
+        }
+        if self.max_in_flight.get() > MAX_IN_FLIGHT {
+            return out_of_range("max_in_flight", "from 1 to 256");
+        }
+        if self.queue > MAX_QUEUE {
+            return out_of_range("queue", "from 0 to 65536");
+        }
+        let foreign = match self.backend {
+            BackendName::Blackwall => [("payees", self.payees.is_some()), ("refused", self.refused.is_some())],
+            BackendName::Local => [("url", self.url.is_some()), ("agent_id", self.agent_id.is_some())],
+        };
+        if let Some((setting, _)) = foreign.into_iter().find(|(_, set)| *set) {
+            let backend = self.backend;
+            return Err(ConfigError::NoEffect { setting, backend });
+        }
+        if self.backend == BackendName::Blackwall && self.url.is_none() {
+            return Err(ConfigError::UrlMissing);
+        }
+        Ok(())
+    }
+
+    /// Validates, reads the local backend's files, and opens the desk. `directory` is the configuration file's. Dials nobody.
+    pub fn open(&self, directory: &Path, fetcher: &Fetcher) -> Result<Desk, ConfigError> {
+        self.validate()?;
+        let backend: Arc<dyn Backend> = match self.backend {
+            BackendName::Blackwall => {
+                let service = self.url.clone().ok_or(ConfigError::UrlMissing)?;
+                if service.is_cleartext_beyond_loopback() {
+                    tracing::warn!(%service, "the verdict service is asked in clear: whoever is on the way can answer in its name");
+                }
+                Arc::new(Blackwall::new(fetcher.clone(), service, self.agent_id.clone(), self.timeout)?)
+            }
+            BackendName::Local => {
+                let at = |file: &Option<PathBuf>| file.as_ref().map(|file| directory.join(file));
+                Arc::new(Local::open(at(&self.payees).as_deref(), at(&self.refused).as_deref())?)
+            }
+        };
+        let limits = DeskLimits {
+            max_in_flight: self.max_in_flight,
+            queue: self.queue,
+            timeout: self.timeout,
+        };
+        Ok(Desk::new(backend, limits))
+    }
+}

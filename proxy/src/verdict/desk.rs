@@ -1,0 +1,134 @@
+//! The discipline around a backend: how many ask at once, how many wait, and for how long.
+//!
+//! In: a claim and, for as long as the future lives, the interest in its verdict. Out: a [`Ruling`], always, and within the timeout. Nothing is
+//! retried. A caller that goes away gives up its place at once.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tollgate_policy::Reason;
+
+use super::{Answer, Backend, BackendName, Failure};
+use crate::x402::claim::Claim;
+
+/// How much asking there may be at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeskLimits {
+    /// Calls to the backend at the same time.
+    pub max_in_flight: NonZeroUsize,
+    /// Payments that may wait for one of those; 0 refuses whatever cannot be asked at once.
+    pub queue: usize,
+    /// From arrival to ruling, queueing included.
+    pub timeout: Duration,
+}
+
+/// Where payments are brought to be judged.
+pub struct Desk {
+    backend: Arc<dyn Backend>,
+    limits: DeskLimits,
+    seats: Semaphore,
+    places: Semaphore,
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk")
+            .field("backend", &self.backend.name())
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of asking.
+#[derive(Debug, Clone)]
+pub struct Ruling {
+    /// Who was asked.
+    pub backend: BackendName,
+    /// What it said, or why it said nothing.
+    pub outcome: Result<Answer, Failure>,
+    /// From arrival at the desk to the outcome, queueing included.
+    pub latency: Duration,
+}
+
+impl Ruling {
+    /// Why the payment is refused; `None` only when the backend said exactly GO.
+    pub const fn refusal(&self) -> Option<Reason> {
+        match &self.outcome {
+            Ok(answer) => answer.verdict.refusal(),
+            Err(failure) => Some(failure.reason()),
+        }
+    }
+
+    /// The `verdict` label in metrics and audit events: `go`, `hold`, `stop` or `none`.
+    pub const fn label(&self) -> &'static str {
+        match &self.outcome {
+            Ok(answer) => answer.verdict.as_str(),
+            Err(_) => "none",
+        }
+    }
+}
+
+impl Desk {
+    /// A desk in front of `backend`.
+    pub fn new(backend: Arc<dyn Backend>, limits: DeskLimits) -> Self {
+        let limits = DeskLimits {
+            max_in_flight: limits
+                .max_in_flight
+                .min(NonZeroUsize::new(Semaphore::MAX_PERMITS).unwrap_or(NonZeroUsize::MIN)),
+            queue: limits.queue.min(Semaphore::MAX_PERMITS),
+            ..limits
+        };
+        Desk {
+            backend,
+            limits,
+            seats: Semaphore::new(limits.max_in_flight.get()),
+            places: Semaphore::new(limits.queue),
+        }
+    }
+
+    /// Who is asked here.
+    pub fn backend(&self) -> BackendName {
+        self.backend.name()
+    }
+
+    /// Judges one payment. Dropping the future abandons the question and frees its place.
+    pub async fn judge(&self, claim: &Claim) -> Ruling {
+        let arrived = Instant::now();
+        let outcome = tokio::time::timeout_at(arrived + self.limits.timeout, self.ask(claim))
+            .await
+            .unwrap_or(Err(Failure::TimedOut));
+        Ruling {
+            backend: self.backend.name(),
+            outcome,
+            latency: arrived.elapsed(),
+        }
+    }
+
+    /// Calls to the backend now.
+    pub fn in_flight(&self) -> usize {
+        self.limits.max_in_flight.get() - self.seats.available_permits()
+    }
+
+    /// Payments that wait for a call now.
+    pub fn waiting(&self) -> usize {
+        self.limits.queue - self.places.available_permits()
+    }
+
+    async fn ask(&self, claim: &Claim) -> Result<Answer, Failure> {
+        // The semaphore hands a freed seat to the longest waiter, so taking one here overtakes nobody.
+        let _seat = if let Ok(seat) = self.seats.try_acquire() {
+            seat
+        } else {
+            let _place = self.places.try_acquire().map_err(|_| Failure::QueueFull)?;
+            self.seats.acquire().await.map_err(|_| Failure::QueueFull)?
+        };
+        self.backend.ask(claim).await
+    }
+}

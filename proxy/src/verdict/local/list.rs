@@ -1,0 +1,217 @@
+//! The two files: YAML or JSON, read strictly, wrong entries named by line and column.
+//!
+//! ```yaml
+//! # payees: whom the sandbox may pay, and what they usually cost
+//! - payee: "0x02c2fcafce36b4aadb39625866bc6b1699d83043"
+//!   price: "0.014"                 # in the asset's own units
+//!   network: eip155:8453           # optional; otherwise on every network
+//!   tolerance: "1"                 # optional; times the price, at least 1 and less than 8
+//! ```
+//! ```yaml
+//! # refused: whom nobody may pay
+//! - "0x0330070fd38ec3bb94f58fa55d40368271e9e54a"
+//! ```
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, de};
+use serde_saphyr::Spanned;
+use thiserror::Error;
+
+use super::price::{Price, Tolerance, Usual};
+use crate::x402::claim::EvmAddress;
+use crate::x402::network::Caip2;
+
+/// Bytes that a list may have.
+const MAX_FILE: usize = 8 << 20;
+
+/// Why a list cannot be used.
+#[derive(Debug, Error)]
+pub enum ListError {
+    /// The file cannot be read.
+    #[error("{}: {source}", .file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Larger than a list may be.
+    #[error("{}: the file is larger than 8 MiB", .file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+    },
+    /// An entry is wrong.
+    #[error("{}:{line}:{column}: {message}", .file.display())]
+    Entry {
+        /// The file.
+        file: PathBuf,
+        /// From 1.
+        line: u64,
+        /// From 1.
+        column: u64,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Usual prices by payee and network.
+#[derive(Debug, Default)]
+pub(super) struct KnownPayees(HashMap<EvmAddress, Networks>);
+
+/// Where a payee's prices hold.
+#[derive(Debug)]
+enum Networks {
+    Every(Usual),
+    Some(HashMap<Caip2, Usual>),
+}
+
+impl KnownPayees {
+    /// The usual price of `payee` on `network`.
+    pub(super) fn usual(&self, payee: &EvmAddress, network: Caip2) -> Option<Usual> {
+        match self.0.get(payee)? {
+            Networks::Every(usual) => Some(*usual),
+            Networks::Some(networks) => networks.get(&network).copied(),
+        }
+    }
+
+    /// False if the payee already has a price there.
+    fn add(&mut self, payee: EvmAddress, network: Option<Caip2>, usual: Usual) -> bool {
+        match (self.0.entry(payee), network) {
+            (Entry::Vacant(entry), None) => {
+                entry.insert(Networks::Every(usual));
+                true
+            }
+            (Entry::Vacant(entry), Some(network)) => {
+                entry.insert(Networks::Some(HashMap::from([(network, usual)])));
+                true
+            }
+            (Entry::Occupied(mut entry), Some(network)) => match entry.get_mut() {
+                Networks::Some(networks) => networks.insert(network, usual).is_none(),
+                Networks::Every(_) => false,
+            },
+            (Entry::Occupied(_), None) => false,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PayeeEntry {
+    payee: Spanned<AddressText>,
+    price: Price,
+    network: Option<NetworkText>,
+    #[serde(default)]
+    tolerance: Tolerance,
+}
+
+/// Reads the known payees.
+pub(super) fn read_payees(file: &Path) -> Result<KnownPayees, ListError> {
+    let mut known = KnownPayees::default();
+    for entry in read::<PayeeEntry>(file)? {
+        let usual = Usual {
+            price: entry.price,
+            tolerance: entry.tolerance,
+        };
+        if !known.add(entry.payee.value.0, entry.network.map(|network| network.0), usual) {
+            return Err(twice(file, &entry.payee));
+        }
+    }
+    Ok(known)
+}
+
+/// Reads the refused addresses.
+pub(super) fn read_refused(file: &Path) -> Result<HashSet<EvmAddress>, ListError> {
+    let mut refused = HashSet::new();
+    for entry in read::<Spanned<AddressText>>(file)? {
+        if !refused.insert(entry.value.0) {
+            return Err(twice(file, &entry));
+        }
+    }
+    Ok(refused)
+}
+
+fn twice(file: &Path, entry: &Spanned<AddressText>) -> ListError {
+    ListError::Entry {
+        file: file.to_owned(),
+        line: entry.referenced.line(),
+        column: entry.referenced.column(),
+        message: format!("{} is listed twice", entry.value.0),
+    }
+}
+
+/// An empty file is an empty list.
+fn read<T: de::DeserializeOwned>(file: &Path) -> Result<Vec<T>, ListError> {
+    let unreadable = |source| ListError::Unreadable {
+        file: file.to_owned(),
+        source,
+    };
+    let mut text = String::new();
+    let opened = fs::File::open(file).map_err(unreadable)?;
+    opened.take(MAX_FILE as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() > MAX_FILE {
+        return Err(ListError::TooLarge { file: file.to_owned() });
+    }
+    // Anchors and merges could grow a small file without bound; nobody needs them in a list.
+    let budget = serde_saphyr::budget! {
+        max_reader_input_bytes: Some(MAX_FILE), max_aliases: 0, max_anchors: 0, max_depth: 8,
+        max_nodes: 1_000_000, max_events: 2_000_000, max_documents: 1, max_merge_keys: 0
+    };
+    let options = serde_saphyr::options! {
+        budget: budget, strict_booleans: true, legacy_octal_numbers: false, reject_unsupported_tags: true,
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error, with_snippet: false
+    };
+    let list: Option<Vec<T>> = serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
+        let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
+        let message = error.to_string();
+        // The position stands in front already.
+        let message = message
+            .strip_suffix(&format!(" at line {line}, column {column}"))
+            .unwrap_or(&message);
+        ListError::Entry {
+            file: file.to_owned(),
+            line,
+            column,
+            message: message.to_owned(),
+        }
+    })?;
+    Ok(list.unwrap_or_default())
+}
+
+/// `0x` and 40 hex digits in any case.
+struct AddressText(EvmAddress);
+
+impl<'de> Deserialize<'de> for AddressText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut bytes = [0; 20];
+        let decoded = text.strip_prefix("0x").map(|digits| hex::decode_to_slice(digits, &mut bytes));
+        match decoded {
+            Some(Ok(())) => Ok(AddressText(EvmAddress(bytes))),
+            _ => Err(de::Error::custom("expected an EVM address: 0x and 40 hex digits")),
+        }
+    }
+}
+
+/// `eip155:` and a chain id.
+struct NetworkText(Caip2);
+
+impl<'de> Deserialize<'de> for NetworkText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let reference = text.strip_prefix("eip155:").unwrap_or_default();
+        let canonical = !reference.is_empty() && !reference.starts_with('0') && reference.bytes().all(|b| b.is_ascii_digit());
+        match reference.parse() {
+            Ok(chain_id) if canonical => Ok(NetworkText(Caip2 { chain_id })),
+            _ => Err(de::Error::custom("expected a network such as eip155:8453")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! Verdicts: who is asked whether a payment may leave, and what counts as an answer.
+//!
+//! In: a [`Claim`](crate::x402::claim::Claim) whose own checks have passed. Out: a [`Ruling`](desk::Ruling). Exactly GO lets the payment out;
+//! HOLD, STOP and every way of not answering refuse it.
+//!
+//! | part | does |
+//! | --- | --- |
+//! | [`desk`] | limits, queue and deadline around a backend |
+//! | [`blackwall`] | asks a Blackwall service over HTTP |
+//! | [`local`] | answers from two files of the operator |
+//! | [`config`] | the `verdict:` section of `tollgate.yaml` |
+
+pub mod blackwall;
+pub mod config;
+pub mod desk;
+pub mod local;
+#[cfg(test)]
+mod sample;
+
+use std::fmt;
+
+use async_trait::async_trait;
+use thiserror::Error;
+use tollgate_policy::Reason;
+use zeroize::Zeroizing;
+
+use crate::egress::fetch::FetchError;
+use crate::x402::claim::Claim;
+
+/// What a backend says about a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It may leave.
+    Go,
+    /// Not now; a human may decide otherwise.
+    Hold,
+    /// Never.
+    Stop,
+}
+
+impl Verdict {
+    /// The label in metrics and audit events.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Go => "go",
+            Verdict::Hold => "hold",
+            Verdict::Stop => "stop",
+        }
+    }
+
+    /// Why a payment with this verdict is refused; `None` for GO.
+    pub const fn refusal(self) -> Option<Reason> {
+        match self {
+            Verdict::Go => None,
+            Verdict::Hold => Some(Reason::VerdictHold),
+            Verdict::Stop => Some(Reason::VerdictStop),
+        }
+    }
+}
+
+/// A service's name for its answer: `bw_` and 24 lower-case hex digits. Nobody can verify it; safe to log.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ReceiptId(Box<str>);
+
+impl ReceiptId {
+    /// The id, if the text has exactly its form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = text.strip_prefix("bw_")?;
+        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        (hex.len() == 24 && hex.bytes().all(is_hex)).then(|| ReceiptId(text.into()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ReceiptId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Lets its holder report the outcome of a judged payment. A secret: never shown to the agent, never printed, wiped when dropped.
+#[derive(Clone)]
+pub struct ReportToken(Zeroizing<String>);
+
+impl ReportToken {
+    /// Longest token that is kept.
+    const MAX: usize = 256;
+
+    /// The token, if it is one word of printable ASCII.
+    pub fn parse(text: String) -> Option<Self> {
+        let text = Zeroizing::new(text);
+        let fits = !text.is_empty() && text.len() <= Self::MAX && text.bytes().all(|b| b.is_ascii_graphic());
+        fits.then_some(ReportToken(text))
+    }
+
+    /// The secret, for the one request that reports an outcome.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ReportToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReportToken(redacted)")
+    }
+}
+
+/// An answer that a backend stands by.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// What it says.
+    pub verdict: Verdict,
+    /// Its name for the answer; always there with a Blackwall GO, never with a local one.
+    pub receipt_id: Option<ReceiptId>,
+    /// The right to report the outcome.
+    pub report_token: Option<ReportToken>,
+}
+
+impl Answer {
+    /// A bare verdict.
+    pub const fn bare(verdict: Verdict) -> Self {
+        Answer {
+            verdict,
+            receipt_id: None,
+            report_token: None,
+        }
+    }
+}
+
+/// Why there is no answer. Nothing that a service sent is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// As many calls wait as may.
+    #[error("too many payments are waiting for a verdict")]
+    QueueFull,
+    /// Queueing and asking took longer than the timeout.
+    #[error("no verdict within the timeout")]
+    TimedOut,
+    /// The service did not answer as an HTTP server.
+    #[error("the verdict service could not be asked: {0}")]
+    Unreachable(FetchError),
+    /// It wants money (402). Never paid.
+    #[error("the verdict service wants to be paid")]
+    PaymentDemanded,
+    /// It asks us to slow down (429).
+    #[error("the verdict service limits our rate")]
+    RateLimited,
+    /// It answered with this status, redirects included.
+    #[error("the verdict service answered with status {0}")]
+    Status(u16),
+    /// A 200 that is not a JSON text: a sleeping host's page, a portal, nothing.
+    #[error("the verdict service's answer is not JSON")]
+    NotJson,
+    /// A 200 with JSON that is neither GO, HOLD nor STOP by the acceptance rule.
+    #[error("the verdict service's answer is not acceptable: {0}")]
+    Unacceptable(Unacceptable),
+}
+
+/// What is wrong with an answer that is JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Unacceptable {
+    /// Larger than is read.
+    #[error("too large")]
+    TooLarge,
+    /// An array, string, number, boolean or null.
+    #[error("not an object")]
+    NotObject,
+    /// A member name twice in one object, at any depth: two readers could see two answers.
+    #[error("a member occurs twice")]
+    DuplicateMember,
+    /// `verdict` is missing or not one of the three words.
+    #[error("the verdict is not GO, HOLD or STOP")]
+    Verdict,
+    /// A GO whose `hard_stop` is not exactly `false`.
+    #[error("a GO without hard_stop false")]
+    HardStop,
+    /// A GO without a well-formed `receipt_id`.
+    #[error("a GO without a receipt")]
+    Receipt,
+}
+
+impl Failure {
+    /// The code of the refusal.
+    pub const fn reason(self) -> Reason {
+        match self {
+            Failure::Unacceptable(_) => Reason::VerdictInvalid,
+            Failure::QueueFull
+            | Failure::TimedOut
+            | Failure::Unreachable(_)
+            | Failure::PaymentDemanded
+            | Failure::RateLimited
+            | Failure::Status(_)
+            | Failure::NotJson => Reason::VerdictUnavailable,
+        }
+    }
+}
+
+/// The backends, a closed set for labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendName {
+    /// A Blackwall service, self-hosted or public.
+    Blackwall,
+    /// Two files of the operator; nothing leaves the host.
+    #[default]
+    Local,
+}
+
+impl BackendName {
+    /// Every backend.
+    pub const ALL: &'static [BackendName] = &[BackendName::Blackwall, BackendName::Local];
+
+    /// The label in configuration, metrics and audit events.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            BackendName::Blackwall => "blackwall",
+            BackendName::Local => "local",
+        }
+    }
+}
+
+/// Somebody who can be asked. Limits, queueing and deadlines are the [`desk`]'s business; dropping the future must abandon the question.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// Which one it is.
+    fn name(&self) -> BackendName;
+
+    /// Asks once.
+    async fn ask(&self, claim: &Claim) -> Result<Answer, Failure>;
+}
