@@ -2,5 +2,7 @@
 //!
 //! A request travels down this list, and a module may only use what stands below it.
 
+pub mod audit;
 pub mod config;
+pub mod metrics;
 pub mod x402;
