@@ -4,5 +4,7 @@
 
 pub mod audit;
 pub mod config;
+pub mod credentials;
+pub mod logging;
 pub mod metrics;
 pub mod x402;
