@@ -2,6 +2,7 @@
 //!
 //! A request travels down this list, and a module may only use what stands below it.
 
+pub mod admin;
 pub mod audit;
 pub mod config;
 pub mod credentials;

@@ -44,7 +44,7 @@ pub enum AuditError {
 pub struct AuditFull;
 
 /// How the audit trail stands, for readiness and metrics.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Status {
     /// Whether something may leave.
     pub ready: bool,
