@@ -21,6 +21,8 @@ pub enum Group {
     Payment,
     /// The verdict service did not say GO.
     Verdict,
+    /// A placeholder could not be replaced by its credential.
+    Credential,
     /// The origin failed.
     Upstream,
     /// Tollgate itself could not.
@@ -157,6 +159,11 @@ reasons! {
     VerdictUnavailable = "verdict_unavailable" in Verdict;
     /// The verdict service's answer is not one we accept.
     VerdictInvalid = "verdict_invalid" in Verdict;
+
+    /// The credential is bound to another host.
+    CredentialMismatch = "credential_mismatch" in Credential;
+    /// A placeholder stands for no credential that Tollgate holds.
+    CredentialUnavailable = "credential_unavailable" in Credential;
 
     /// The origin could not be reached.
     UpstreamUnreachable = "upstream_unreachable" in Upstream;

@@ -16,4 +16,13 @@ pub mod egress;
 
 pub mod identity;
 
+pub mod credentials;
+
+pub mod audit;
+pub mod metrics;
+
+pub mod admin;
+
 pub mod config;
+
+pub mod logging;

@@ -64,14 +64,51 @@ pub fn parse_size(text: &str) -> Result<usize, UnitError> {
         .ok_or(UnitError::TooLarge)
 }
 
-/// For `#[serde(deserialize_with = "…")]`.
-pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    parse_duration(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+/// The shortest spelling that [`parse_duration`] reads back; below a millisecond, `0ms`.
+pub fn format_duration(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    match millis {
+        _ if millis == 0 || millis % 1_000 != 0 => format!("{millis}ms"),
+        _ if millis % 3_600_000 == 0 => format!("{}h", millis / 3_600_000),
+        _ if millis % 60_000 == 0 => format!("{}m", millis / 60_000),
+        _ => format!("{}s", millis / 1_000),
+    }
 }
 
-/// For `#[serde(deserialize_with = "…")]`.
+/// The shortest spelling that [`parse_size`] reads back.
+pub fn format_size(bytes: usize) -> String {
+    for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+        if bytes > 0 && bytes.trailing_zeros() >= shift {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    format!("{bytes}B")
+}
+
+/// A duration above zero, for `#[serde(deserialize_with = "…")]`.
+pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let duration = parse_duration(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
+    above_zero(duration, &Duration::ZERO)
+}
+
+/// A size above zero, for `#[serde(deserialize_with = "…")]`.
 pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    let size = parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
+    above_zero(size, &0)
+}
+
+/// A number above zero, for `#[serde(deserialize_with = "…")]`.
+pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    above_zero(usize::deserialize(deserializer)?, &0)
+}
+
+/// Zero is nobody's intention: some would read it as "no limit", others as "nothing".
+fn above_zero<T: PartialOrd, E: serde::de::Error>(value: T, zero: &T) -> Result<T, E> {
+    if value > *zero {
+        Ok(value)
+    } else {
+        Err(E::custom("zero is not a limit; leave the key out for the default"))
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +122,12 @@ mod tests {
         assert_eq!(parse_size("64KiB"), Ok(65_536));
         for bad in ["", "5", "ms", "-1s", "1.5s", "5 s", "5sec", "99999999999999999999s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+        for text in ["500ms", "2s", "90s", "5m", "24h", "0ms"] {
+            assert_eq!(parse_duration(text).map(format_duration).as_deref(), Ok(text));
+        }
+        for text in ["1B", "1023B", "64KiB", "4MiB", "1025KiB", "1GiB", "0B"] {
+            assert_eq!(parse_size(text).map(format_size).as_deref(), Ok(text));
         }
         for bad in ["", "5", "5KB", "5kib", "99999999999999999GiB"] {
             assert!(parse_size(bad).is_err(), "{bad}");

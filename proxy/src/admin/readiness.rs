@@ -1,0 +1,196 @@
+//! Whether Tollgate is serving, and if not, why.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use serde::Serialize;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::audit;
+use crate::config::Weakening;
+
+/// A cause for not being ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotReady {
+    /// The listeners are not bound yet.
+    NotListening,
+    /// No policy is in force: everything is denied.
+    NoPolicy,
+    /// Audit lines can't be written: nothing leaves.
+    AuditUnwritable,
+    /// The process has no file descriptors left for new connections.
+    DescriptorsExhausted,
+    /// It is shutting down.
+    Draining,
+}
+
+/// Where this Tollgate can be reached, and the certificate its clients must trust.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Addresses {
+    /// For the sandbox.
+    pub proxy: SocketAddr,
+    /// For the supervisor.
+    pub admin: SocketAddr,
+    /// The CA certificate's file.
+    pub ca: PathBuf,
+}
+
+/// The policy that decides now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PolicyInForce {
+    /// 1 at the start, one more with each change.
+    pub generation: u64,
+    /// The file it comes from.
+    pub source: PathBuf,
+    /// When it was loaded.
+    #[serde(serialize_with = "rfc3339")]
+    pub loaded: SystemTime,
+}
+
+/// How an attempt to load the policy ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReloadOutcome {
+    /// It is in force.
+    Applied,
+    /// It has errors; the last good one stays.
+    Rejected,
+}
+
+/// The last attempt to load the policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reload {
+    /// How it ended.
+    pub result: ReloadOutcome,
+    /// When.
+    #[serde(serialize_with = "rfc3339")]
+    pub time: SystemTime,
+    /// The diagnostics, as `tollgate check` prints them; empty when there are none.
+    pub diagnostics: String,
+}
+
+/// Whether new connections can be accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Descriptors {
+    /// They can.
+    #[default]
+    Available,
+    /// The last `accept` failed for want of file descriptors.
+    Exhausted,
+}
+
+/// The body of `/readyz`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Whether requests are served.
+    pub ready: bool,
+    /// Why not; empty when they are.
+    pub reasons: Vec<NotReady>,
+    /// Whether it is shutting down.
+    pub draining: bool,
+    /// The policy that decides.
+    pub policy: Option<PolicyInForce>,
+    /// The last attempt to load one.
+    pub last_reload: Option<Reload>,
+    /// Where it listens.
+    pub addresses: Option<Addresses>,
+    /// How the audit trail stands.
+    pub audit: audit::Status,
+    /// The weakening switches that are on.
+    pub weakened: Vec<&'static str>,
+    /// The version of Tollgate.
+    pub version: &'static str,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    addresses: Option<Addresses>,
+    policy: Option<PolicyInForce>,
+    last_reload: Option<Reload>,
+    descriptors: Descriptors,
+    draining: bool,
+    weakened: Vec<&'static str>,
+}
+
+/// The state behind `/readyz`: written by those who know, read by the admin listener.
+#[derive(Debug, Default)]
+pub struct Readiness(Mutex<State>);
+
+impl Readiness {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The listeners are bound.
+    pub fn listening(&self, addresses: Addresses) {
+        self.state().addresses = Some(addresses);
+    }
+
+    /// A policy is in force.
+    pub fn policy_applied(&self, policy: PolicyInForce, diagnostics: String) {
+        let mut state = self.state();
+        state.last_reload = Some(Reload {
+            result: ReloadOutcome::Applied,
+            time: policy.loaded,
+            diagnostics,
+        });
+        state.policy = Some(policy);
+    }
+
+    /// A policy was refused; the one in force, if there is one, stays.
+    pub fn policy_rejected(&self, time: SystemTime, diagnostics: String) {
+        self.state().last_reload = Some(Reload {
+            result: ReloadOutcome::Rejected,
+            time,
+            diagnostics,
+        });
+    }
+
+    /// `accept` failed for want of descriptors, or works again.
+    pub fn set_descriptors(&self, descriptors: Descriptors) {
+        self.state().descriptors = descriptors;
+    }
+
+    /// The shutdown has begun.
+    pub fn start_draining(&self) {
+        self.state().draining = true;
+    }
+
+    /// These switches are on.
+    pub fn weakened(&self, weakenings: &[Weakening]) {
+        self.state().weakened = weakenings.iter().map(|weakening| weakening.switch).collect();
+    }
+
+    /// How things stand.
+    pub fn report(&self, audit: audit::Status) -> Report {
+        let state = self.state();
+        let causes = [
+            (state.addresses.is_none(), NotReady::NotListening),
+            (state.policy.is_none(), NotReady::NoPolicy),
+            (!audit.ready, NotReady::AuditUnwritable),
+            (state.descriptors == Descriptors::Exhausted, NotReady::DescriptorsExhausted),
+            (state.draining, NotReady::Draining),
+        ];
+        let reasons: Vec<NotReady> = causes.into_iter().filter_map(|(holds, cause)| holds.then_some(cause)).collect();
+        Report {
+            ready: reasons.is_empty(),
+            reasons,
+            draining: state.draining,
+            policy: state.policy.clone(),
+            last_reload: state.last_reload.clone(),
+            addresses: state.addresses.clone(),
+            audit,
+            weakened: state.weakened.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+}
+
+fn rfc3339<S: serde::Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = OffsetDateTime::from(*time).format(&Rfc3339).unwrap_or_default();
+    serializer.serialize_str(&text)
+}

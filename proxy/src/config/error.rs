@@ -1,0 +1,133 @@
+//! Why a configuration can't be used, at the line and column where it says so.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_saphyr::Error as YamlError;
+
+/// A configuration that can't be used. Prints as `file:line:col: error[code]: text`, then the line itself, then a hint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// The file.
+    pub file: PathBuf,
+    /// Line and column, from 1; `None` where no place in the file is at fault.
+    pub position: Option<(u64, u64)>,
+    /// A stable snake_case code.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// The offending line.
+    pub line: Option<String>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl ConfigError {
+    pub(super) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
+        ConfigError {
+            file: file.to_path_buf(),
+            position: None,
+            code,
+            message,
+            line: None,
+            hint: None,
+        }
+    }
+
+    pub(super) fn from_yaml(file: &Path, source: &str, error: &YamlError) -> Self {
+        let error = error.without_snippet();
+        let (code, message, hint) = describe(error);
+        let position = error.location().map(|at| (at.line(), at.column())).filter(|(line, _)| *line > 0);
+        let line = position.and_then(|(line, _)| source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?));
+        ConfigError {
+            file: file.to_path_buf(),
+            position,
+            code,
+            message,
+            line: line.map(str::to_owned),
+            hint,
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.file.display())?;
+        if let Some((line, column)) = self.position {
+            write!(f, "{line}:{column}:")?;
+        }
+        write!(f, " error[{}]: {}", self.code, self.message)?;
+        if let (Some(line), Some((_, column))) = (&self.line, self.position) {
+            let before = usize::try_from(column.saturating_sub(1)).unwrap_or(0);
+            write!(f, "\n  | {line}\n  | {:before$}^", "")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  = hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+fn describe(error: &YamlError) -> (&'static str, String, Option<String>) {
+    match error {
+        YamlError::SerdeUnknownField { field, expected, .. } => (
+            "unknown_field",
+            format!("there is no `{field}` here"),
+            Some(nearest(field, expected)),
+        ),
+        YamlError::SerdeUnknownVariant { variant, expected, .. } => (
+            "unknown_value",
+            format!("`{variant}` is not one of the values"),
+            Some(nearest(variant, expected)),
+        ),
+        YamlError::DuplicateMappingKey { key, .. } => (
+            "duplicate_key",
+            key.as_ref()
+                .map_or_else(|| "a key stands twice".into(), |key| format!("`{key}` stands twice")),
+            Some("remove one of the two".into()),
+        ),
+        YamlError::SerdeMissingField { field, .. } => ("missing_field", format!("`{field}` is missing"), None),
+        YamlError::SerdeInvalidType { unexpected, expected, .. } | YamlError::SerdeInvalidValue { unexpected, expected, .. } => {
+            ("wrong_type", format!("expected {expected}, found {unexpected}"), None)
+        }
+        YamlError::Message { msg, .. } => ("invalid_value", msg.clone(), None),
+        other => ("invalid_yaml", plain(other), None),
+    }
+}
+
+/// The library's own text, without the position that it puts behind and we put in front.
+fn plain(error: &YamlError) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let end = first.rfind(" at line ").unwrap_or(first.len());
+    first.get(..end).unwrap_or(first).to_owned()
+}
+
+/// The likeliest intention, or all there are.
+fn nearest(written: &str, expected: &[&'static str]) -> String {
+    let distance = |candidate: &&&str| edit_distance(written, candidate);
+    match expected.iter().min_by_key(distance) {
+        Some(likely) if edit_distance(written, likely) <= written.len() / 2 => format!("did you mean `{likely}`?"),
+        Some(_) => format!("known here: {}", expected.join(", ")),
+        None => "nothing is known here".into(),
+    }
+}
+
+/// Levenshtein's, by bytes.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.bytes().enumerate() {
+        let mut previous = i + 1;
+        let mut diagonal = i;
+        for (b, cell) in to.bytes().zip(row.iter_mut().skip(1)) {
+            let above = *cell;
+            *cell = (diagonal + usize::from(a != b)).min(above + 1).min(previous + 1);
+            diagonal = above;
+            previous = *cell;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}

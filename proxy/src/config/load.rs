@@ -1,0 +1,67 @@
+//! From a file to a [`Config`].
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::{Config, ConfigError};
+
+/// No honest configuration is larger.
+const LARGEST: u64 = 1 << 20;
+
+impl Config {
+    /// Reads a file. `None`: every default.
+    pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
+        let Some(path) = path else {
+            return Ok(Config::default());
+        };
+        let mut source = String::new();
+        let unreadable = |error: std::io::Error| ConfigError::whole_file(path, "unreadable", format!("cannot be read: {error}"));
+        let read = File::open(path)
+            .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut source))
+            .map_err(unreadable)?;
+        if u64::try_from(read).unwrap_or(u64::MAX) > LARGEST {
+            return Err(ConfigError::whole_file(path, "too_large", "the file is larger than 1 MiB".into()));
+        }
+        Config::parse(&source, path)
+    }
+
+    /// Parses `source` as the content of the file `path`, whose folder relative paths start from.
+    pub fn parse(source: &str, path: &Path) -> Result<Self, ConfigError> {
+        let blank = source
+            .lines()
+            .all(|line| line.trim_start().starts_with('#') || line.trim().is_empty());
+        let mut config: Config = if blank {
+            Config::default()
+        } else {
+            serde_saphyr::from_str_with_options(source, strict()).map_err(|error| ConfigError::from_yaml(path, source, &error))?
+        };
+        let base = path.parent().unwrap_or(Path::new(""));
+        config.tls.resolve(base);
+        config.audit.resolve(base);
+        config.limits.connect = config.upstream.connect_timeout;
+        Ok(config)
+    }
+}
+
+/// No aliases, merges, tags or second documents: a reader of the file and this program must not see two different things.
+fn strict() -> serde_saphyr::Options {
+    let budget = serde_saphyr::budget! {
+        max_reader_input_bytes: Some(1 << 20),
+        max_aliases: 0,
+        max_anchors: 0,
+        max_depth: 32,
+        max_nodes: 50_000,
+        max_events: 200_000,
+        max_documents: 1,
+        max_merge_keys: 0,
+    };
+    serde_saphyr::options! {
+        budget: budget,
+        strict_booleans: true,
+        legacy_octal_numbers: false,
+        reject_unsupported_tags: true,
+        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
+        with_snippet: false,
+    }
+}

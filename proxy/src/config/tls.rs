@@ -1,0 +1,51 @@
+//! `tls:`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+use super::units;
+
+/// A leaf must outlive the clock skew it is backdated for, and a year is longer than clients accept.
+const LEAF_LIFETIME: std::ops::RangeInclusive<Duration> = Duration::from_secs(600)..=Duration::from_secs(365 * 86_400);
+
+/// The ephemeral certificate authority, and the roots that origins are verified against.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsConfig {
+    /// The folder that gets `tollgate-ca.pem` and `ca-bundle.pem`; a temporary one when there is none.
+    pub ca_dir: Option<PathBuf>,
+    /// How long a minted leaf is valid: 10 minutes to 365 days.
+    #[serde(deserialize_with = "leaf_lifetime")]
+    pub leaf_lifetime: Duration,
+    /// PEM files with roots to trust beside the system's.
+    pub extra_upstream_roots: Vec<PathBuf>,
+}
+
+impl Default for TlsConfig {
+    fn default() -> Self {
+        TlsConfig {
+            ca_dir: None,
+            leaf_lifetime: Duration::from_secs(86_400),
+            extra_upstream_roots: Vec::new(),
+        }
+    }
+}
+
+impl TlsConfig {
+    pub(super) fn resolve(&mut self, base: &Path) {
+        for path in self.ca_dir.iter_mut().chain(&mut self.extra_upstream_roots) {
+            *path = base.join(&*path);
+        }
+    }
+}
+
+fn leaf_lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let lifetime = units::duration(deserializer)?;
+    if LEAF_LIFETIME.contains(&lifetime) {
+        Ok(lifetime)
+    } else {
+        Err(D::Error::custom("a leaf's lifetime is from `10m` to `8760h`"))
+    }
+}

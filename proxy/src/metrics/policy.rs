@@ -1,0 +1,61 @@
+//! The policy in force, and attempts to replace it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry};
+
+use super::{Metrics, Registered};
+
+/// How an attempt to load the policy ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReloadResult {
+    /// It is in force.
+    Applied,
+    /// It has errors; the last good one stays.
+    Rejected,
+}
+
+pub(super) struct Policy {
+    applied: IntCounter,
+    rejected: IntCounter,
+    generation: IntGauge,
+    loaded: Gauge,
+}
+
+impl Policy {
+    pub(super) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let reloads = Opts::new("tollgate_policy_reloads_total", "Attempts to load the policy.");
+        let reloads = IntCounterVec::new(reloads, &["result"])?.registered(registry)?;
+        Ok(Policy {
+            applied: reloads.with_label_values(&["applied"]),
+            rejected: reloads.with_label_values(&["rejected"]),
+            generation: IntGauge::new(
+                "tollgate_policy_generation",
+                "The policy in force: 1 at the start, one more with each change.",
+            )?
+            .registered(registry)?,
+            loaded: Gauge::new(
+                "tollgate_policy_loaded_timestamp_seconds",
+                "When the policy in force was loaded, in Unix time.",
+            )?
+            .registered(registry)?,
+        })
+    }
+}
+
+impl Metrics {
+    /// The policy was loaded, or could not be.
+    pub fn policy_reloaded(&self, result: ReloadResult) {
+        match result {
+            ReloadResult::Applied => self.policy.applied.inc(),
+            ReloadResult::Rejected => self.policy.rejected.inc(),
+        }
+    }
+
+    /// The policy that is in force from now on.
+    pub fn set_policy(&self, generation: u64, loaded: SystemTime) {
+        self.policy.generation.set(i64::try_from(generation).unwrap_or(i64::MAX));
+        let seconds = loaded.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        self.policy.loaded.set(seconds);
+    }
+}
