@@ -1,0 +1,4 @@
+//! The rules.
+
+pub mod payment;
+pub mod rail;
