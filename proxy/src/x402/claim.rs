@@ -9,7 +9,7 @@ use ruint::aliases::U256;
 use super::network::Caip2;
 
 /// An amount in an asset's smallest unit, as the wire has it: a decimal integer below 2^256.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AtomicAmount(pub U256);
 
 /// A 20-byte EVM address; compares by bytes, prints in lower case (EIP-55 spelling is not significant).
@@ -28,6 +28,13 @@ impl fmt::Debug for EvmAddress {
     }
 }
 
+/// Decimal, atomic.
+impl fmt::Display for AtomicAmount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
 /// The protocol generation, told apart by header name and `x402Version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Version {
@@ -37,11 +44,30 @@ pub enum Version {
     V2,
 }
 
+impl Version {
+    /// The integer on the wire.
+    pub const fn number(self) -> u64 {
+        match self {
+            Version::V1 => 1,
+            Version::V2 => 2,
+        }
+    }
+}
+
 /// The schemes that can be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// `exact` over EIP-3009.
     Exact,
+}
+
+impl Scheme {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Scheme::Exact => "exact",
+        }
+    }
 }
 
 /// A token contract whose decimals and EIP-712 domain we know ourselves; nothing of it is taken from the wire.
@@ -64,8 +90,28 @@ pub struct Asset {
 pub struct PaymentHash(pub [u8; 32]);
 
 /// SHA-256 of the authorisation's payer, asset, network and nonce: the replay key, safe to store and log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NonceHash(pub [u8; 32]);
+
+/// SHA-256 of the `payment-identifier` the client chose: joins audit lines of one logical purchase without showing the identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct IdentifierHash(pub [u8; 32]);
+
+/// SHA-256 of the paid request's method, origin, path and query: tells a retry of the same request from the same money spent on another,
+/// without keeping the query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestHash(pub [u8; 32]);
+
+macro_rules! shown_as_hex {
+    ($($hash:ident),+) => {$(
+        impl fmt::Display for $hash {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&hex::encode(self.0))
+            }
+        }
+    )+};
+}
+shown_as_hex!(PaymentHash, NonceHash, IdentifierHash, RequestHash);
 
 /// What the payment buys, without user information, query and fragment: secrets live there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,4 +161,8 @@ pub struct Claim {
     pub payment_hash: PaymentHash,
     /// Names the authorisation.
     pub nonce_hash: NonceHash,
+    /// Names the client's `payment-identifier`, where it sent one.
+    pub identifier_hash: Option<IdentifierHash>,
+    /// Names the request that is paid for.
+    pub request_hash: RequestHash,
 }

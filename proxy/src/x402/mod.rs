@@ -2,5 +2,22 @@
 //!
 //! In: header maps and bytes. Out: a [`claim::Claim`], or a typed refusal. Pure: no I/O, no clock of its own, no pingora.
 
+pub mod address;
+pub mod amount;
+pub mod assets;
+pub mod base64;
 pub mod claim;
+pub mod detect;
+pub mod eip712;
+pub mod exact;
+pub mod extensions;
+pub mod json;
 pub mod network;
+pub mod offer;
+pub mod payment;
+pub mod refusal;
+pub mod resource;
+pub mod traces;
+
+pub use claim::Claim;
+pub use refusal::{PaymentRefusal, PaymentSummary, SchemeName};

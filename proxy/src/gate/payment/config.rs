@@ -1,0 +1,74 @@
+//! The terms as written: `payments:` in tollgate.yaml, and the `config:` of the policy stanza `tollgate/x402`. Same fields, one struct.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::config::units;
+
+/// What the operator or the policy author wrote. `None` (or an empty `payees`, `payers`, `pins`) means: says nothing about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PaymentsConfig {
+    /// CAIP-2 identifiers, e.g. `eip155:8453`.
+    pub networks: Option<Vec<String>>,
+    /// CAIP-2 identifier, `/`, token contract: `eip155:8453/0x8335…`.
+    pub assets: Option<Vec<String>>,
+    /// The most that one payment may move, a decimal string in the asset's own units. Default `"1.00"`.
+    pub max_amount: Option<String>,
+    /// Addresses that may be paid; empty = any that the verdict service says GO to.
+    pub payees: Vec<String>,
+    /// Addresses that may pay; empty = any.
+    pub payers: Vec<String>,
+    /// Exact prices. When one names the request's URL, the payment must match one of that URL whole.
+    pub pins: Vec<PinConfig>,
+    /// Only `exact` is supported.
+    pub schemes: Option<Vec<String>>,
+    /// Whether a payment needs a challenge that we have seen. Not supported yet: `true` is an error.
+    pub require_challenge: Option<bool>,
+    /// Whether sellers behind TLS offload may announce `http://` for an `https` resource. Default `false`.
+    pub allow_http_resource: Option<bool>,
+    /// The longest that a signature may stay valid from now on. Default `10m`.
+    #[serde(deserialize_with = "optional_duration")]
+    pub max_timeout: Option<Duration>,
+    /// How far the signer's clock may be off. Default `10s`, at most `5m`.
+    #[serde(deserialize_with = "optional_duration")]
+    pub clock_skew: Option<Duration>,
+    /// Assets beyond the built-in table; the operator's file only.
+    pub asset_definitions: Vec<AssetDefinition>,
+}
+
+/// One exact price.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinConfig {
+    /// HTTP method.
+    pub method: String,
+    /// The resource; without a query it stands for any query.
+    pub url: String,
+    /// Who is paid.
+    #[serde(rename = "payTo")]
+    pub pay_to: String,
+    /// Exactly this, a decimal string in the asset's own units.
+    pub amount: String,
+}
+
+/// A token contract that the operator vouches for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AssetDefinition {
+    /// CAIP-2 identifier.
+    pub network: String,
+    /// Token contract.
+    pub address: String,
+    /// Decimals, at most 77.
+    pub decimals: u8,
+    /// EIP-712 domain name.
+    pub name: String,
+    /// EIP-712 domain version.
+    pub version: String,
+}
+
+fn optional_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    units::duration(deserializer).map(Some)
+}

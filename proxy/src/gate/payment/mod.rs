@@ -1,0 +1,19 @@
+//! The payment rule, local part: what our own checks say before anybody is asked.
+//!
+//! In: what [`crate::x402::detect`] found, the request, the operator's and the policy author's terms, the time. Out: a
+//! [`Claim`](crate::x402::Claim) that may be put to the verdict service, or a typed refusal. Pure, but for the memory of used nonces.
+
+pub mod config;
+pub mod judge;
+pub mod pins;
+pub mod replay;
+pub mod stanza;
+pub mod terms;
+
+pub use crate::x402::refusal::{PaymentRefusal, PaymentSummary};
+pub use crate::x402::resource::{HttpResource, PaymentRequest, UrlScheme};
+pub use config::PaymentsConfig;
+pub use judge::judge_header;
+pub use replay::{Attempt, ReplayMemory, Reservation};
+pub use stanza::validate_stanza;
+pub use terms::{Terms, TermsError};

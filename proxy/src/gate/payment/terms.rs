@@ -1,0 +1,311 @@
+//! The terms as judged: sets, exact integers and EIP-712 domains, compiled once per configuration.
+//!
+//! Two layers may speak: the operator's file and the policy author's stanza. Where only one says something, that holds; where both do, the
+//! narrower holds: networks, assets, payees and payers intersect, `max_amount`, `max_timeout` and `clock_skew` take the smaller,
+//! `allow_http_resource` needs both. Pins of both layers apply. So a stanza can narrow, or settle what the operator left open, but never
+//! open what the operator's file forbids. Only the operator can define assets: decimals decide how much a limit is worth.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::config::{AssetDefinition, PaymentsConfig};
+use super::pins::Pin;
+use crate::x402::amount::DecimalAmount;
+use crate::x402::assets;
+use crate::x402::claim::{Asset, AtomicAmount, EvmAddress};
+use crate::x402::eip712::DomainSeparator;
+use crate::x402::network::Caip2;
+use crate::x402::resource::HttpResource;
+
+/// The default limit per payment, in the asset's own units.
+pub const DEFAULT_MAX_AMOUNT: &str = "1.00";
+/// The default bound on a signature's life.
+pub const DEFAULT_MAX_TIMEOUT: Duration = Duration::from_secs(600);
+/// The default tolerance for clocks.
+pub const DEFAULT_CLOCK_SKEW: Duration = Duration::from_secs(10);
+const LARGEST_CLOCK_SKEW: Duration = Duration::from_secs(300);
+
+/// One mistake in a configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{pointer}: {message}")]
+pub struct TermsError {
+    /// JSON pointer (RFC 6901) into the configuration.
+    pub pointer: String,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+/// An asset that payments may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedAsset {
+    /// The asset.
+    pub asset: Asset,
+    /// The most that one payment may move, in atomic units.
+    pub max_amount: AtomicAmount,
+    /// What binds a signature to it.
+    pub domain: DomainSeparator,
+}
+
+/// Compiled terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    pub(super) networks: BTreeSet<Caip2>,
+    pub(super) assets: BTreeMap<(Caip2, EvmAddress), AllowedAsset>,
+    pub(super) payees: Option<BTreeSet<EvmAddress>>,
+    pub(super) payers: Option<BTreeSet<EvmAddress>>,
+    pub(super) pins: Vec<Pin>,
+    pub(super) http_resource: HttpResource,
+    pub(super) max_timeout: u64,
+    pub(super) clock_skew: u64,
+}
+
+impl Terms {
+    /// The operator's terms alone.
+    pub fn operator(config: &PaymentsConfig) -> Result<Self, Vec<TermsError>> {
+        Self::compile(config, None)
+    }
+
+    /// The operator's terms, narrowed by a stanza. Errors point into the stanza; the operator's are reported by [`Terms::operator`].
+    pub fn narrowed(operator: &PaymentsConfig, stanza: &PaymentsConfig) -> Result<Self, Vec<TermsError>> {
+        Self::operator(operator)?;
+        Self::compile(operator, Some(stanza))
+    }
+
+    /// The assets that payments may use.
+    pub fn assets(&self) -> impl Iterator<Item = &AllowedAsset> {
+        self.assets.values()
+    }
+
+    fn compile(operator: &PaymentsConfig, stanza: Option<&PaymentsConfig>) -> Result<Self, Vec<TermsError>> {
+        let mut errors = Vec::new();
+        if let Some(stanza) = stanza
+            && !stanza.asset_definitions.is_empty()
+        {
+            push(
+                &mut errors,
+                "/asset_definitions",
+                "only the operator's tollgate.yaml can define assets",
+            );
+        }
+        let known = known_assets(&operator.asset_definitions, &mut errors);
+        let layers: Vec<Layer> = std::iter::once(operator)
+            .chain(stanza)
+            .map(|config| Layer::read(config, &known, &mut errors))
+            .collect();
+        let terms = combine(&layers, &known, &mut errors);
+        if errors.is_empty() { Ok(terms) } else { Err(errors) }
+    }
+}
+
+type AssetKey = (Caip2, EvmAddress);
+
+/// One configuration, parsed.
+#[derive(Default)]
+struct Layer {
+    networks: Option<BTreeSet<Caip2>>,
+    assets: Option<BTreeSet<AssetKey>>,
+    max_amount: Option<DecimalAmount>,
+    payees: Option<BTreeSet<EvmAddress>>,
+    payers: Option<BTreeSet<EvmAddress>>,
+    pins: Vec<Pin>,
+    http_resource: Option<bool>,
+    max_timeout: Option<Duration>,
+    clock_skew: Option<Duration>,
+}
+
+fn push(errors: &mut Vec<TermsError>, pointer: impl Into<String>, message: impl Into<String>) {
+    errors.push(TermsError {
+        pointer: pointer.into(),
+        message: message.into(),
+    });
+}
+
+fn known_assets(definitions: &[AssetDefinition], errors: &mut Vec<TermsError>) -> BTreeMap<AssetKey, Option<Asset>> {
+    let mut known: BTreeMap<AssetKey, Option<Asset>> = assets::table().map(|row| ((row.network, row.address), row.asset)).collect();
+    for (index, definition) in definitions.iter().enumerate() {
+        let at = |member: &str| format!("/asset_definitions/{index}/{member}");
+        let network = Caip2::parse(&definition.network);
+        let address = EvmAddress::parse(&definition.address);
+        match (network, address) {
+            (Ok(network), Ok(address)) => {
+                if definition.decimals > 77 {
+                    push(errors, at("decimals"), "at most 77 decimals fit 256 bits");
+                }
+                let asset = Asset {
+                    network,
+                    address,
+                    decimals: definition.decimals,
+                    domain_name: definition.name.clone(),
+                    domain_version: definition.version.clone(),
+                };
+                known.insert((network, address), Some(asset));
+            }
+            (network, address) => {
+                if let Err(error) = network {
+                    push(errors, at("network"), error.to_string());
+                }
+                if let Err(error) = address {
+                    push(errors, at("address"), error.to_string());
+                }
+            }
+        }
+    }
+    known
+}
+
+impl Layer {
+    fn read(config: &PaymentsConfig, known: &BTreeMap<AssetKey, Option<Asset>>, errors: &mut Vec<TermsError>) -> Self {
+        if config.require_challenge == Some(true) {
+            push(errors, "/require_challenge", "not supported yet: leave it out or set it to false");
+        }
+        for (index, scheme) in config.schemes.iter().flatten().enumerate() {
+            if scheme != "exact" {
+                push(errors, format!("/schemes/{index}"), "not supported yet: the only scheme is `exact`");
+            }
+        }
+        if config.schemes.as_ref().is_some_and(Vec::is_empty) {
+            push(errors, "/schemes", "an empty list would allow no payment; leave it out");
+        }
+        if config.clock_skew.is_some_and(|skew| skew > LARGEST_CLOCK_SKEW) {
+            push(errors, "/clock_skew", "at most `5m`");
+        }
+        if config.max_timeout.is_some_and(|timeout| timeout.as_secs() == 0) {
+            push(errors, "/max_timeout", "at least `1s`");
+        }
+        let max_amount = config.max_amount.as_deref().and_then(|text| {
+            DecimalAmount::parse(text)
+                .map_err(|error| push(errors, "/max_amount", format!("{error}; write it like \"1.00\"")))
+                .ok()
+        });
+        Layer {
+            networks: list(config.networks.as_deref(), "/networks", errors, |text| {
+                Caip2::parse(text).map_err(|error| format!("{error}; write it like `eip155:8453`"))
+            }),
+            assets: list(config.assets.as_deref(), "/assets", errors, |text| asset_key(text, known)),
+            max_amount,
+            payees: addresses(&config.payees, "/payees", errors),
+            payers: addresses(&config.payers, "/payers", errors),
+            pins: config
+                .pins
+                .iter()
+                .enumerate()
+                .filter_map(|(index, pin)| {
+                    Pin::parse(pin)
+                        .map_err(|(member, message)| push(errors, format!("/pins/{index}/{member}"), message))
+                        .ok()
+                })
+                .collect(),
+            http_resource: config.allow_http_resource,
+            max_timeout: config.max_timeout,
+            clock_skew: config.clock_skew,
+        }
+    }
+}
+
+fn list<T: Ord>(
+    texts: Option<&[String]>,
+    pointer: &str,
+    errors: &mut Vec<TermsError>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Option<BTreeSet<T>> {
+    let texts = texts?;
+    if texts.is_empty() {
+        push(errors, pointer, "an empty list would allow no payment; leave it out");
+    }
+    let mut values = BTreeSet::new();
+    for (index, text) in texts.iter().enumerate() {
+        match parse(text) {
+            Ok(value) => {
+                values.insert(value);
+            }
+            Err(message) => push(errors, format!("{pointer}/{index}"), message),
+        }
+    }
+    Some(values)
+}
+
+fn addresses(texts: &[String], pointer: &str, errors: &mut Vec<TermsError>) -> Option<BTreeSet<EvmAddress>> {
+    let given = (!texts.is_empty()).then_some(texts);
+    list(given, pointer, errors, |text| {
+        EvmAddress::parse(text).map_err(|error| error.to_string())
+    })
+}
+
+fn asset_key(text: &str, known: &BTreeMap<AssetKey, Option<Asset>>) -> Result<AssetKey, String> {
+    let (network, address) = text.split_once('/').ok_or("expected `eip155:<chain id>/0x<token contract>`")?;
+    let network = Caip2::parse(network).map_err(|error| error.to_string())?;
+    let address = EvmAddress::parse(address).map_err(|error| error.to_string())?;
+    match known.get(&(network, address)) {
+        Some(Some(_)) => Ok((network, address)),
+        Some(None) => Err(
+            "this asset's EIP-712 domain is not known for certain: state it in `payments.asset_definitions` of tollgate.yaml".to_owned(),
+        ),
+        None => Err("unknown asset: define it in `payments.asset_definitions` of tollgate.yaml".to_owned()),
+    }
+}
+
+fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Option<Asset>>, errors: &mut Vec<TermsError>) -> Terms {
+    let networks = intersection(layers.iter().filter_map(|layer| layer.networks.as_ref()));
+    let listed = intersection(layers.iter().filter_map(|layer| layer.assets.as_ref()));
+    let default: BTreeSet<Caip2> = assets::DEFAULT_NETWORKS.into();
+    let wanted = |key: &AssetKey| match (&networks, &listed) {
+        (None, None) => default.contains(&key.0),
+        (networks, listed) => {
+            networks.as_ref().is_none_or(|networks| networks.contains(&key.0)) && listed.as_ref().is_none_or(|listed| listed.contains(key))
+        }
+    };
+    let max_amounts: Vec<DecimalAmount> = match layers.iter().filter_map(|layer| layer.max_amount).collect::<Vec<_>>() {
+        given if given.is_empty() => DecimalAmount::parse(DEFAULT_MAX_AMOUNT).into_iter().collect(),
+        given => given,
+    };
+    let mut allowed = BTreeMap::new();
+    for (key, asset) in known.iter().filter(|(key, _)| wanted(key)) {
+        let Some(asset) = asset else { continue };
+        let limit = max_amounts
+            .iter()
+            .map(|amount| amount.to_atomic(asset.decimals))
+            .collect::<Result<Vec<_>, _>>()
+            .map(|limits| limits.into_iter().min().unwrap_or_default());
+        match limit {
+            Ok(max_amount) => {
+                let domain = DomainSeparator::of(asset);
+                allowed.insert(
+                    *key,
+                    AllowedAsset {
+                        asset: asset.clone(),
+                        max_amount,
+                        domain,
+                    },
+                );
+            }
+            Err(error) => push(errors, "/max_amount", format!("{error} ({} decimals)", asset.decimals)),
+        }
+    }
+    Terms {
+        networks: networks.unwrap_or_else(|| allowed.keys().map(|(network, _)| *network).collect()),
+        assets: allowed,
+        payees: intersection(layers.iter().filter_map(|layer| layer.payees.as_ref())),
+        payers: intersection(layers.iter().filter_map(|layer| layer.payers.as_ref())),
+        pins: layers.iter().flat_map(|layer| layer.pins.iter().cloned()).collect(),
+        http_resource: match layers.iter().filter_map(|layer| layer.http_resource).collect::<Vec<_>>() {
+            given if !given.is_empty() && given.iter().all(|allowed| *allowed) => HttpResource::Allowed,
+            _ => HttpResource::Refused,
+        },
+        max_timeout: smallest(layers.iter().filter_map(|layer| layer.max_timeout), DEFAULT_MAX_TIMEOUT),
+        clock_skew: smallest(layers.iter().filter_map(|layer| layer.clock_skew), DEFAULT_CLOCK_SKEW),
+    }
+}
+
+fn intersection<'s, T: Ord + Clone + 's>(mut sets: impl Iterator<Item = &'s BTreeSet<T>>) -> Option<BTreeSet<T>> {
+    let first = sets.next()?.clone();
+    Some(sets.fold(first, |held, other| held.intersection(other).cloned().collect()))
+}
+
+fn smallest(given: impl Iterator<Item = Duration>, default: Duration) -> u64 {
+    given.min().unwrap_or(default).as_secs()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Rails by body: JSON-RPC calls that sign or broadcast, facilitator calls, loose signatures, and x402 payments in carriers that are not
+//! judged yet.
+//!
+//! A body is first searched for a few words; only one that has any is parsed, and then strictly. What can't be parsed strictly but has the
+//! words is refused: `{"method":"eth_chainId","method":"eth_sendRawTransaction"}` is read differently by different nodes.
+
+use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
+use tollgate_policy::Reason;
+
+use super::list::{List, Match, MethodEntry};
+use super::{RailHit, Rails, RailsError};
+use crate::x402::json::{Documents, Object, Value};
+use crate::x402::traces::{self, Trace};
+
+/// The deepest nesting in a body that is looked through; `serde_json` itself gives up at 128.
+const MAX_DEPTH: u8 = 100;
+
+/// What a word in a body announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// A key of a payment or facilitator call.
+    Payment,
+    /// A JSON-RPC method.
+    Method,
+    /// Something that may hide one of the others: an escape of an ASCII character, or base64.
+    Hidden,
+}
+
+/// The words that cause a closer look.
+#[derive(Debug)]
+pub struct Triggers {
+    automaton: AhoCorasick,
+    words: Vec<Word>,
+}
+
+const PAYMENT_WORDS: [&str; 9] = [
+    "x402",
+    "paymentauth",
+    "ap2.mandates",
+    "\"paymentPayload\"",
+    "\"validBefore\"",
+    "\"permit2Authorization\"",
+    "\"permitted\"",
+    "\"maxClaimableAmount\"",
+    "\"paymentRequirements\"",
+];
+
+impl Triggers {
+    pub(super) fn new(list: &List) -> Result<Self, RailsError> {
+        let payment = PAYMENT_WORDS.map(|word| (word.to_owned(), Word::Payment));
+        // JSON may escape any character; only escapes of printable ASCII can hide a word, and honest writers have no use for most of them.
+        let escapes = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"].map(|escape| (escape.to_owned(), Word::Hidden));
+        let encoded = traces::encoded_words().into_iter().map(|word| (word, Word::Hidden));
+        let methods = list.methods.iter().map(|entry| {
+            let end = if entry.how == Match::Exact { "\"" } else { "" };
+            (format!("\"{}{end}", entry.name), Word::Method)
+        });
+        let (patterns, words): (Vec<String>, Vec<Word>) = payment.into_iter().chain(escapes).chain(encoded).chain(methods).unzip();
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .start_kind(StartKind::Unanchored)
+            .build(patterns)
+            .map_err(|error| RailsError::BuiltIn(error.to_string()))?;
+        Ok(Triggers { automaton, words })
+    }
+
+    fn any(&self, body: &[u8]) -> bool {
+        self.automaton.is_match(Input::new(body).anchored(Anchored::No))
+    }
+
+    fn has(&self, body: &[u8], word: Word) -> bool {
+        self.automaton
+            .find_overlapping_iter(body)
+            .any(|found| self.words.get(found.pattern().as_usize()) == Some(&word))
+    }
+}
+
+impl Rails {
+    /// Looks through a request's decoded body. `path` is the canonical path: at `…/verify` and `…/settle` a payment is a facilitator call.
+    pub fn call(&self, path: &str, body: &[u8]) -> Option<RailHit> {
+        if let Some(text) = from_utf16(body) {
+            return self.call_utf8(path, text.as_bytes());
+        }
+        self.call_utf8(path, body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body))
+    }
+
+    fn call_utf8(&self, path: &str, body: &[u8]) -> Option<RailHit> {
+        if !self.triggers.any(body) {
+            return None;
+        }
+        if !looks_like_json(body) {
+            return traces::in_text(body).map(|trace| self.trace_hit(path, trace));
+        }
+        let Ok(documents) = Documents::new(body, MAX_DEPTH) else {
+            return self.unreadable(path, body);
+        };
+        for document in documents {
+            match document {
+                Ok(value) => {
+                    if let Some(hit) = self.rpc(&value) {
+                        return Some(hit);
+                    }
+                    if let Some(trace) = traces::in_value(&value) {
+                        return Some(self.trace_hit(path, trace));
+                    }
+                }
+                Err(_) => return self.unreadable(path, body),
+            }
+        }
+        None
+    }
+
+    /// A body that begins like JSON and is not strictly so.
+    fn unreadable(&self, path: &str, body: &[u8]) -> Option<RailHit> {
+        let plain = without_escapes(body);
+        let detail = "the body cannot be read in one way only, and speaks of a payment or transaction";
+        if self.triggers.has(&plain, Word::Method) {
+            return Some(RailHit::new(Reason::RailBroadcast, detail, "unreadable JSON"));
+        }
+        if self.triggers.has(&plain, Word::Payment) {
+            return Some(RailHit::new(Reason::RailFacilitatorCall, detail, "unreadable JSON"));
+        }
+        traces::in_text(&plain).map(|trace| self.trace_hit(path, trace))
+    }
+
+    fn trace_hit(&self, path: &str, trace: Trace) -> RailHit {
+        let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let facilitator = ["verify", "settle"].iter().any(|call| last.eq_ignore_ascii_case(call));
+        match trace {
+            Trace::FacilitatorCall => RailHit::new(
+                Reason::RailFacilitatorCall,
+                "the body asks a facilitator to verify or settle",
+                "paymentPayload",
+            ),
+            _ if facilitator => RailHit::new(
+                Reason::RailFacilitatorCall,
+                "the body hands a payment to verify or settle",
+                "verify, settle",
+            ),
+            Trace::SignedAuthorization => RailHit::new(
+                Reason::RailBroadcast,
+                "the body holds a signed authorisation that anybody could settle",
+                "signed authorisation",
+            ),
+            Trace::Mandate => RailHit::new(
+                Reason::RailPaymentScheme,
+                "AP2 payment mandates are not allowed",
+                "ap2.mandates.PaymentMandate",
+            ),
+            Trace::MppCredential => RailHit::new(
+                Reason::RailPaymentScheme,
+                "MPP credentials are not allowed",
+                "org.paymentauth/credential",
+            ),
+            Trace::McpPayment => RailHit::new(
+                Reason::PaymentSchemeNotAllowed,
+                "x402 payments over MCP are not supported yet",
+                "x402/payment",
+            ),
+            Trace::A2aPayment => RailHit::new(
+                Reason::PaymentSchemeNotAllowed,
+                "x402 payments over A2A are not supported yet",
+                "x402.payment.payload",
+            ),
+            Trace::Payment => RailHit::new(
+                Reason::PaymentSchemeNotAllowed,
+                "the body holds a payment; only the payment header is judged",
+                "x402Version",
+            ),
+        }
+    }
+
+    fn rpc(&self, value: &Value<'_>) -> Option<RailHit> {
+        match value {
+            Value::Array(values) => values.iter().find_map(|value| self.rpc(value)),
+            Value::Object(object) => self
+                .rpc_object(object)
+                .or_else(|| object.members().find_map(|(_, value)| self.nested_rpc(value))),
+            _ => None,
+        }
+    }
+
+    /// Below the top only what is a whole JSON-RPC request counts: a gateway may unwrap it.
+    fn nested_rpc(&self, value: &Value<'_>) -> Option<RailHit> {
+        match value {
+            Value::Array(values) => values.iter().find_map(|value| self.nested_rpc(value)),
+            Value::Object(object) => {
+                let own = if object.has("jsonrpc") { self.rpc_object(object) } else { None };
+                own.or_else(|| object.members().find_map(|(_, value)| self.nested_rpc(value)))
+            }
+            _ => None,
+        }
+    }
+
+    fn rpc_object(&self, object: &Object<'_>) -> Option<RailHit> {
+        // Go nodes take `Method` for `method`.
+        let named = |wanted: &'static str| {
+            object
+                .members()
+                .filter(move |(key, _)| key.eq_ignore_ascii_case(wanted))
+                .map(|(_, value)| value)
+        };
+        named("method")
+            .chain(named("command"))
+            .filter_map(Value::as_str)
+            .find_map(|method| {
+                self.list
+                    .methods
+                    .iter()
+                    .find(|entry| method_matches(entry, method) && has_needed(entry, object))
+                    .map(|entry| RailHit::new(Reason::RailBroadcast, "the call signs or broadcasts a transaction", &*entry.name))
+            })
+    }
+}
+
+fn method_matches(entry: &MethodEntry, method: &str) -> bool {
+    match entry.how {
+        Match::Prefix => method.starts_with(&*entry.name),
+        _ => *method == *entry.name,
+    }
+}
+
+fn has_needed(entry: &MethodEntry, request: &Object<'_>) -> bool {
+    fn has(value: &Value<'_>, names: &[Box<str>]) -> bool {
+        match value {
+            Value::Array(values) => values.iter().any(|value| has(value, names)),
+            Value::Object(object) => object
+                .members()
+                .any(|(key, value)| names.iter().any(|name| **name == *key) || has(value, names)),
+            _ => false,
+        }
+    }
+    entry.needs.is_empty()
+        || request
+            .members()
+            .any(|(key, value)| entry.needs.iter().any(|name| **name == *key) || has(value, &entry.needs))
+}
+
+fn looks_like_json(body: &[u8]) -> bool {
+    matches!(body.trim_ascii_start().first(), Some(b'{' | b'[' | b'"'))
+}
+
+/// Python's `json.loads` takes UTF-16 with or without a byte order mark, so a word search of the raw bytes is not enough.
+fn from_utf16(body: &[u8]) -> Option<String> {
+    let (big, rest) = match body {
+        [0xff, 0xfe, rest @ ..] => (false, rest),
+        [0xfe, 0xff, rest @ ..] => (true, rest),
+        [b'{' | b'[', 0, ..] => (false, body),
+        [0, b'{' | b'[', ..] => (true, body),
+        _ => return None,
+    };
+    let (pairs, _) = rest.as_chunks::<2>();
+    let units = pairs.iter().map(|pair| {
+        if big {
+            u16::from_be_bytes(*pair)
+        } else {
+            u16::from_le_bytes(*pair)
+        }
+    });
+    Some(
+        char::decode_utf16(units)
+            .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+            .collect(),
+    )
+}
+
+/// Undoes `\uXXXX` of ASCII characters and `\/`, without regard to structure.
+fn without_escapes(body: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(body.len());
+    let mut rest = body;
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = match (first, after) {
+            (b'\\', [b'/', after @ ..]) => Some((b'/', after)),
+            (b'\\', [b'u', b'0', b'0', high, low, after @ ..]) => std::str::from_utf8(&[*high, *low])
+                .ok()
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+                .filter(u8::is_ascii)
+                .map(|byte| (byte, after)),
+            _ => None,
+        };
+        let (byte, after) = escaped.unwrap_or((*first, after));
+        plain.push(byte);
+        rest = after;
+    }
+    plain
+}

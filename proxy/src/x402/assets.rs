@@ -1,0 +1,116 @@
+//! Token contracts we know ourselves. Decimals never travel with a payment and a token's name on the wire is the seller's word, so an asset
+//! that is not in the table (or defined by the operator) has no price and is refused.
+
+use super::claim::{Asset, EvmAddress};
+use super::network::Caip2;
+
+/// One row: chain id, contract, symbol, decimals, and the EIP-712 domain where it is certain.
+struct Row(u64, &'static str, &'static str, u8, Option<(&'static str, &'static str)>);
+
+// Source: the x402 SDKs' default-asset tables. The domain is given only for the native USDC deployments, where those tables agree and
+// captured payments recover under it; the other rows exist so that an error can name the asset and say what the operator has to add.
+const TABLE: &[Row] = &[
+    Row(8453, "833589fcd6edb6e08f4c7c32d4f71b54bda02913", "USDC", 6, Some(("USD Coin", "2"))),
+    Row(84_532, "036cbd53842c5426634e7929541ec2318f3dcf7e", "USDC", 6, Some(("USDC", "2"))),
+    Row(1, "a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "USDC", 6, Some(("USD Coin", "2"))),
+    Row(137, "3c499c542cef5e3811e1192ce70d8cc03d5c3359", "USDC", 6, Some(("USD Coin", "2"))),
+    Row(
+        43_114,
+        "b97ef9ef8734c71904d8002f8b6bc66dd9c48a6e",
+        "USDC",
+        6,
+        Some(("USD Coin", "2")),
+    ),
+    Row(
+        42_161,
+        "af88d065e77c8cc2239327c5edb3a432268e5831",
+        "USDC",
+        6,
+        Some(("USD Coin", "2")),
+    ),
+    Row(421_614, "75faf114eafb1bdbe2f0316df893fd58ce46aa4d", "USDC", 6, None),
+    Row(143, "754704bc059f8c67012fed69bc8a327a5aafb603", "USDC", 6, None),
+    Row(10_143, "534b2f3a21130d7a60830c2df862319e593943a3", "USDC", 6, None),
+    Row(988, "779ded0c9e1022225f8e0630b35a9b54be713736", "USDT0", 6, None),
+    Row(2201, "78cf24370174180738c5b8e352b6d14c83a6c9a9", "USDT0", 6, None),
+    Row(14, "e7cd86e13ac4309349f30b3435a9d337750fc82d", "USDT0", 6, None),
+    Row(42_220, "ceba9300f2b948710d2653dd7b07f33a8b32118c", "USDC", 6, None),
+    Row(42_220, "48065fbbe25f71c9282ddf5e1cd6d6a887483d5e", "USDT", 6, None),
+    Row(42_220, "d2ab3c9a02dbbab236bfec45d1d755df4267f771", "USAT", 6, None),
+    Row(11_142_220, "01c5c0122039549ad1493b8220cabedd739bc44e", "USDC", 6, None),
+    Row(1329, "e15fc38f6d8c56af07bbcbe3baf5708a2bf42392", "USDC", 6, None),
+    Row(1328, "4fcf1784b31630811181f670aea7a7bef803eaed", "USDC", 6, None),
+    Row(31_612, "dd468a1ddc392dcdbef6db6e34e89aa338f9f186", "mUSD", 18, None),
+    Row(31_611, "118917a40faf1cd7a13db0ef56c86de7973ac503", "mUSD", 18, None),
+    Row(723_487, "33ad9e4bd16b69b5bfded37d8b5d9ff9aba014fb", "SBC", 6, None),
+    Row(72_344, "33ad9e4bd16b69b5bfded37d8b5d9ff9aba014fb", "SBC", 6, None),
+    Row(36_900, "9cb8142aebbcdc60af7c97af897a67a8f3ca71c2", "USDC.e", 6, None),
+    Row(50, "fa2958cb79b0491cc627c1557f441ef849ca8eb1", "USDC", 6, None),
+    Row(4326, "fafddbb3fc7688494971a79cc65dca3ef82079e7", "MegaUSD", 18, None),
+    Row(190_415, "401ecb1d350407f13ba348573e5630b83638e30d", "USD", 6, None),
+    Row(181_228, "401ecb1d350407f13ba348573e5630b83638e30d", "USD", 6, None),
+    Row(38_833, "a5b8bf902b2844da17d4506cc827f7f1681735e7", "USD", 6, None),
+    Row(5042, "3600000000000000000000000000000000000000", "USDC", 6, None),
+    Row(5_042_002, "3600000000000000000000000000000000000000", "USDC", 6, None),
+    Row(51, "b5ab69f7bbada22b28e79c8ffaece55ef1c771d4", "USDC", 6, None),
+];
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownAsset {
+    /// The chain.
+    pub network: Caip2,
+    /// The token contract.
+    pub address: EvmAddress,
+    /// For humans only.
+    pub symbol: &'static str,
+    /// Decimals between atomic and human units.
+    pub decimals: u8,
+    /// The judgeable asset, where the EIP-712 domain is certain.
+    pub asset: Option<Asset>,
+}
+
+/// Every row.
+pub fn table() -> impl Iterator<Item = KnownAsset> {
+    TABLE.iter().filter_map(|Row(chain_id, address, symbol, decimals, domain)| {
+        let network = Caip2 { chain_id: *chain_id };
+        let mut bytes = [0; 20];
+        hex::decode_to_slice(address, &mut bytes).ok()?;
+        let address = EvmAddress(bytes);
+        let asset = domain.map(|(name, version)| Asset {
+            network,
+            address,
+            decimals: *decimals,
+            domain_name: name.to_owned(),
+            domain_version: version.to_owned(),
+        });
+        Some(KnownAsset {
+            network,
+            address,
+            symbol,
+            decimals: *decimals,
+            asset,
+        })
+    })
+}
+
+/// Base and Base Sepolia USDC: what the gate judges when nobody configured anything.
+pub const DEFAULT_NETWORKS: [Caip2; 2] = [Caip2 { chain_id: 8453 }, Caip2 { chain_id: 84_532 }];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_a_distinct_well_formed_asset() {
+        let rows: Vec<_> = table().collect();
+        assert_eq!(rows.len(), TABLE.len(), "a row is not hex");
+        let mut seen = std::collections::HashSet::new();
+        for row in &rows {
+            assert!(seen.insert((row.network, row.address)), "{} {}", row.network, row.address);
+        }
+        for network in DEFAULT_NETWORKS {
+            assert!(rows.iter().any(|row| row.network == network && row.asset.is_some()));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What a payment looks like wherever it hides: in a cookie, a query, a JSON body, a string inside it.
+//!
+//! A signature is money for whoever reads it, so every other way out of the sandbox is searched for one. The search takes what any reader
+//! might take (either base64 alphabet, keys in any case, escapes); what it finds is refused, never judged.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::base64::{decode_tolerant, is_base64};
+use super::json::{self, Object, Value};
+
+/// Shorter text holds no payment: a signature alone is 132 characters.
+pub const SHORTEST: usize = 128;
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trace {
+    /// An EIP-3009 or Permit2 authorisation or a channel voucher with its signature.
+    SignedAuthorization,
+    /// An x402 payment object, bare or encoded.
+    Payment,
+    /// An AP2 payment mandate.
+    Mandate,
+    /// An MPP credential.
+    MppCredential,
+    /// `x402.payment.payload` of A2A.
+    A2aPayment,
+    /// `x402/payment` of MCP.
+    McpPayment,
+    /// A call to a facilitator.
+    FacilitatorCall,
+}
+
+/// The strongest trace in a parsed document.
+pub fn in_value(value: &Value<'_>) -> Option<Trace> {
+    let mut walk = Walk::default();
+    walk.value(value);
+    let naked = (walk.authorization && walk.signature).then_some(Trace::SignedAuthorization);
+    walk.strongest.max(naked)
+}
+
+#[derive(Default)]
+struct Walk {
+    strongest: Option<Trace>,
+    authorization: bool,
+    signature: bool,
+}
+
+impl Walk {
+    fn value(&mut self, value: &Value<'_>) {
+        match value {
+            Value::Array(values) => values.iter().for_each(|value| self.value(value)),
+            Value::Object(object) => self.object(object),
+            Value::String(text) if hides_payment(text) => self.found(Trace::Payment),
+            _ => {}
+        }
+    }
+
+    fn found(&mut self, trace: Trace) {
+        self.strongest = self.strongest.max(Some(trace));
+    }
+
+    fn object(&mut self, object: &Object<'_>) {
+        // Go readers take keys in any case.
+        let has = |name: &str| object.members().any(|(key, _)| key.eq_ignore_ascii_case(name));
+        let has_all = |names: &[&str]| names.iter().all(|name| has(name));
+        if has_all(&["paymentPayload", "paymentRequirements"]) {
+            self.found(Trace::FacilitatorCall);
+        }
+        if has_all(&["x402Version", "payload"]) {
+            self.found(Trace::Payment);
+        }
+        self.authorization |= has_all(&["from", "to", "value", "validAfter", "validBefore", "nonce"])
+            || has_all(&["permitted", "spender", "deadline"])
+            || has_all(&["channelId", "maxClaimableAmount"])
+            || has("permit2Authorization");
+        self.signature |= has("signature") || has_all(&["v", "r", "s"]);
+        for (key, value) in object.members() {
+            match key {
+                "x402/payment" => self.found(Trace::McpPayment),
+                "x402.payment.payload" => self.found(Trace::A2aPayment),
+                "org.paymentauth/credential" => self.found(Trace::MppCredential),
+                "ap2.mandates.PaymentMandate" => self.found(Trace::Mandate),
+                _ => {}
+            }
+            self.value(value);
+        }
+    }
+}
+
+/// Whether a string is, as a whole, a base64 spelling of a document with a payment in it. One level: who encodes twice has a partner
+/// outside who could take any other encoding as well.
+fn hides_payment(text: &str) -> bool {
+    let run = text.trim().trim_end_matches('=').as_bytes();
+    run.len() >= SHORTEST && run.iter().all(|b| is_base64(*b)) && decodes_to_payment(run)
+}
+
+fn decodes_to_payment(run: &[u8]) -> bool {
+    let Some(bytes) = decode_tolerant(run) else {
+        return false;
+    };
+    match json::parse(&bytes, 64) {
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => in_value(&value).is_some(),
+        Ok(_) => false,
+        // Cut off or with duplicate keys: the words decide.
+        Err(_) => speaks_of_payment(&bytes),
+    }
+}
+
+static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(["x402Version", "validBefore", "permit2Authorization", "maxClaimableAmount"])
+        .ok()
+});
+
+/// Whether text that is not (one) document speaks of a payment and holds something as long as a signature.
+fn speaks_of_payment(text: &[u8]) -> bool {
+    // An automaton that cannot be built must not open the gate.
+    WORDS.as_ref().is_none_or(|words| words.is_match(text)) && holds_signature(text)
+}
+
+fn holds_signature(text: &[u8]) -> bool {
+    text.windows(2).enumerate().any(|(at, pair)| {
+        pair.eq_ignore_ascii_case(b"0x")
+            && text
+                .get(at + 2..at + 132)
+                .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+/// What encoded payments have in common whatever stands before it: base64 of a word at each of the three offsets.
+pub(crate) fn encoded_words() -> Vec<String> {
+    ["x402Version", "validBefore", "permit2Authorization", "maxClaimableAmount"]
+        .into_iter()
+        .flat_map(|word| (0..3).map(move |offset| encoded_at(word, offset)))
+        .collect()
+}
+
+fn encoded_at(word: &str, offset: usize) -> String {
+    use ::base64::Engine;
+    let padded: Vec<u8> = std::iter::repeat_n(0, offset).chain(word.bytes()).collect();
+    let text = ::base64::engine::general_purpose::STANDARD_NO_PAD.encode(padded);
+    let first = (offset * 8).div_ceil(6);
+    let last = (offset + word.len()) * 8 / 6;
+    text.get(first..last).unwrap_or_default().to_owned()
+}
+
+static TEXT: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let mut patterns = encoded_words();
+    patterns.extend(["x402Version", "validBefore", "permit2Authorization", "maxClaimableAmount"].map(str::to_owned));
+    AhoCorasick::builder().ascii_case_insensitive(true).build(patterns).ok()
+});
+
+/// Searches text of no particular form: a header value, a cookie, a query, a form, a multipart body, an event stream.
+pub fn in_text(text: &[u8]) -> Option<Trace> {
+    if text.len() < SHORTEST {
+        return None;
+    }
+    let Some(automaton) = TEXT.as_ref() else {
+        return Some(Trace::Payment);
+    };
+    if !automaton.is_match(text) {
+        return None;
+    }
+    let encoded = || {
+        text.split(|b| !is_base64(*b))
+            .any(|run| run.len() >= SHORTEST && decodes_to_payment(run))
+    };
+    (speaks_of_payment(text) || encoded()).then_some(Trace::Payment)
+}
+
+#[cfg(test)]
+mod tests;
