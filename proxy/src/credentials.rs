@@ -151,6 +151,20 @@ impl CredentialStore {
         Ok(count)
     }
 
+    /// The fields that hold placeholders, with all their values in order and the secrets put in; empty where there is none.
+    pub fn resolve_all(&self, host: &Host, port: u16, headers: &HeaderMap) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
+        if self.credentials.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut with_secrets = headers.clone();
+        if self.attach(host, port, &mut with_secrets)? == 0 {
+            return Ok(Vec::new());
+        }
+        let changed = |name: &HeaderName| headers.get_all(name).iter().ne(with_secrets.get_all(name).iter());
+        let fields = with_secrets.iter().filter(|(name, _)| changed(name));
+        Ok(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
     /// How often a secret was looked up since the start: stays where it is for a request that was refused.
     pub fn resolved(&self) -> u64 {
         self.resolved.load(Ordering::Relaxed)

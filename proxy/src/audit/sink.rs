@@ -116,6 +116,19 @@ impl Sink {
         }
     }
 
+    /// Takes in the event of an exchange that was dropped, where nothing can be awaited. Where there is no room, a task waits for it.
+    pub fn record_detached(&self, event: &Event<'_>) {
+        let mut line = serde_json::to_vec(event).unwrap_or_default();
+        line.push(b'\n');
+        let urgency = parking::Urgency::Batched;
+        if self.shared.push(&line, urgency).is_err()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let shared = Arc::clone(&self.shared);
+            runtime.spawn(async move { shared.push_when_room(&line, urgency).await });
+        }
+    }
+
     /// How it stands.
     pub fn status(&self) -> Status {
         self.shared.status()

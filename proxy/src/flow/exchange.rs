@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use http::{Method, StatusCode, Version};
+use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 use pingora::http::ResponseHeader;
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType};
@@ -18,10 +18,11 @@ use super::failure::{self, Broken, Failure};
 use super::head::{Head, Scope};
 use super::inbound::{BodyRule, inbound};
 use super::outbound::is_websocket;
-use super::payment::{self, Paying};
+use super::payment::{self, Paid, Paying};
 use super::record::Record;
 use super::send::{Resend, Sending, Sent, in_time, or_gone};
 use crate::audit::Protocol;
+use crate::credentials::CredentialError;
 use crate::egress::Origin;
 use crate::egress::session::OriginSession;
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
@@ -65,7 +66,7 @@ impl Engine {
         let origin = self.find_origin(connection, rules, &route, &head, record).await?;
 
         // 3. A payment in the head, read and checked; nothing is asked yet.
-        let paying = payment::find(self, rules, &head, down, record)?;
+        let paying = payment::find(self, rules, &head, &down.req_header().headers, record)?;
 
         // 4. The body, where a rule has to read it. So far nothing has touched the origin.
         let held = record.wait(body::read(down, &self.limits, &self.held)).await?;
@@ -74,18 +75,19 @@ impl Engine {
         }
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
-        let paid = match paying {
+        let mut paid = match paying {
             Some(paying) => Some(self.ask(paying, down, record).await?),
             None => None,
         };
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
-        self.attach_credentials(&head, down)?;
+        let credentials = self.resolve_credentials(&head, down)?;
         self.audit.ready().map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
 
         // 7. Send, relaying interim answers, until the final head is here.
-        let mut leave = || {
-            if let Some(paid) = &paid {
+        let resend = if paid.is_some() { Resend::Never } else { Resend::WhereSafe };
+        let mut leaving = || {
+            if let Some(paid) = &mut paid {
                 paid.reached_origin();
             }
         };
@@ -93,9 +95,10 @@ impl Engine {
             origin: &origin,
             head: &head,
             body: &held.body,
-            resend: if paid.is_some() { Resend::Never } else { Resend::WhereSafe },
+            credentials: &credentials,
+            resend,
             limits: &self.limits,
-            leaving: &mut leave,
+            leaving: &mut leaving,
         };
         let sent = record.wait(sending.send(down)).await?;
         record.status = Some(sent.head.status.as_u16());
@@ -180,15 +183,19 @@ impl Engine {
         Ok(origin)
     }
 
-    async fn ask<'p>(&'p self, paying: Paying<'p>, down: &mut ServerSession, record: &mut Record<'_>) -> Result<Paying<'p>, Failure> {
+    async fn ask(&self, paying: Paying, down: &mut ServerSession, record: &mut Record<'_>) -> Result<Paid, Failure> {
+        if !paying.needs_verdict() {
+            return Ok(payment::retry(paying));
+        }
         let ruling = or_gone(down, async { Ok(self.gate.desk().judge(&paying.claim).await) });
         let ruling = record.wait(ruling).await?;
-        payment::settle(self, paying, &ruling, record)
+        payment::settle(paying, &ruling, self, record)
     }
 
-    fn attach_credentials(&self, head: &Head, down: &mut ServerSession) -> Result<(), Failure> {
+    fn resolve_credentials(&self, head: &Head, down: &ServerSession) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
         let authority = head.destination.authority();
-        Ok(self.credentials.attach(&authority.host, authority.port, down.req_header_mut())?)
+        let headers = &down.req_header().headers;
+        self.credentials.resolve_all(&authority.host, authority.port, headers).map_err(|error| credential_denial(&error).into())
     }
 
     async fn relay(
@@ -287,6 +294,10 @@ async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failur
     }
     down.write_response_header(sent.head).await.map_err(|e| e.into_down())?;
     Ok(Outcome::Upgraded(sent.session))
+}
+
+fn credential_denial(error: &CredentialError) -> Denial {
+    Denial::new(error.reason(), error.to_string())
 }
 
 /// Unix seconds.

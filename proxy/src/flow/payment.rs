@@ -1,8 +1,6 @@
-//! The payment rule's place in the flow: find and check, reserve the authorisation, and turn a ruling into GO or a denial.
+//! The payment rule's place in the flow: find and check a payment, reserve its authorisation, and turn a ruling into GO or a denial.
 
-use std::sync::Mutex;
-
-use pingora::protocols::http::ServerSession;
+use http::HeaderMap;
 use tollgate_policy::Reason;
 
 use super::engine::Engine;
@@ -10,26 +8,197 @@ use super::exchange::now;
 use super::failure::Failure;
 use super::head::Head;
 use super::record::Record;
-use crate::audit::{VerdictBackend, VerdictOutcome, VerdictRecord};
-use crate::gate::payment::judge::{PaymentRequest, judge_header};
-use crate::gate::payment::replay::Reservation;
-use crate::gate::{Denial, PaymentTerms, Ruleset};
-use crate::verdict::BackendName;
+use crate::audit::{PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
+use crate::egress::Security;
+use crate::gate::payment::judge::judge_header;
+use crate::gate::payment::replay::{Attempt, Reservation};
+use crate::gate::{Denial, PaymentFacts, PaymentTerms, Ruleset};
 use crate::verdict::desk::Ruling;
-use crate::x402::claim::Claim;
-use crate::x402::detect::{Found, find as detect};
+use crate::verdict::{BackendName, Verdict};
+use crate::x402::claim::{Claim, Version};
+use crate::x402::detect::{self, Found};
+use crate::x402::refusal::{PaymentRefusal, PaymentSummary, SchemeName};
+use crate::x402::resource::{PaymentRequest, UrlScheme};
 
-/// A payment whose authorisation is reserved for this one request.
-pub(crate) struct Paying<'g> {
+/// A payment that has passed our own checks, and whose authorisation is reserved for this one request.
+pub(crate) struct Paying {
     pub(crate) claim: Claim,
-    reservation: Mutex<Option<Reservation<'g>>>,
+    /// `None` once it has been said what became of it.
+    reservation: Option<Reservation>,
 }
 
-impl Paying<'_> {
+impl Paying {
+    /// Whether the verdict has to be asked for: not for the identical retry of one that had its GO and never left.
+    pub(crate) fn needs_verdict(&self) -> bool {
+        self.reservation.as_ref().is_some_and(|reservation| reservation.attempt() == Attempt::First)
+    }
+}
+
+impl Drop for Paying {
+    /// No GO came: nothing was released, and a later attempt starts anew.
+    fn drop(&mut self) {
+        if let Some(reservation) = self.reservation.take() {
+            reservation.refused();
+        }
+    }
+}
+
+/// A payment with its GO.
+pub(crate) struct Paid(Option<Reservation>);
+
+impl Paid {
     /// From now on the authorisation is spent: the first byte may leave.
-    pub(crate) fn reached_origin(&self) {
-        if let Some(reservation) = self.reservation.lock().ok().and_then(|mut held| held.take()) {
+    pub(crate) fn reached_origin(&mut self) {
+        if let Some(reservation) = self.0.take() {
             reservation.reached_origin();
         }
     }
+}
+
+impl Drop for Paid {
+    fn drop(&mut self) {
+        if let Some(reservation) = self.0.take() {
+            reservation.never_reached_origin();
+        }
+    }
+}
+
+/// Finds the payment in a request's head and checks all that can be checked without asking anybody.
+pub(crate) fn find(
+    engine: &Engine,
+    rules: &Ruleset,
+    head: &Head,
+    headers: &HeaderMap,
+    record: &mut Record<'_>,
+) -> Result<Option<Paying>, Failure> {
+    let found = match (detect::find(headers), head.query.as_deref().and_then(detect::find_in_target)) {
+        (Found::Nothing, None) => return Ok(None),
+        (Found::Nothing, Some(refusal)) => Found::Refused(refusal),
+        (found, _) => found,
+    };
+    record.payment_seen(version_label(&found), PaymentScheme::Other);
+    let authority = head.destination.authority();
+    let terms = match rules.terms(&authority.host) {
+        PaymentTerms::Operator => &engine.gate.standing().terms,
+        PaymentTerms::Stanza(terms) => terms,
+        PaymentTerms::None => {
+            let detail = "the policy's payment stanza does not cover this host, so no payment goes there";
+            return Err(Denial::new(Reason::PaymentPayeeNotAllowed, detail).into());
+        }
+    };
+    let request = PaymentRequest {
+        method: head.method.as_str(),
+        scheme: match head.destination.security() {
+            Security::Plain => UrlScheme::Http,
+            Security::Tls => UrlScheme::Https,
+        },
+        authority,
+        path: head.path.as_str(),
+        query: head.query.as_deref(),
+    };
+    let now = now();
+    let claim = match judge_header(found, &request, terms, now) {
+        Ok(Some(claim)) => claim,
+        Ok(None) => return Ok(None),
+        Err(refusal) => return Err(denial_of(&refusal).into()),
+    };
+    record.claimed(payment_record(&claim), &claim);
+    let reservation = engine.gate.replay().reserve(&claim, now).map_err(|refusal| denial_of(&refusal))?;
+    Ok(Some(Paying { claim, reservation: Some(reservation) }))
+}
+
+/// Takes the ruling: exactly GO, or a denial.
+pub(crate) fn settle(mut paying: Paying, ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) -> Result<Paid, Failure> {
+    let backend = match ruling.backend {
+        BackendName::Blackwall => VerdictBackend::Blackwall,
+        BackendName::Local => VerdictBackend::Local,
+    };
+    let (outcome, receipt) = match &ruling.outcome {
+        Ok(answer) => (outcome_of(answer.verdict), answer.receipt_id.as_ref().map(ToString::to_string)),
+        Err(_) => (VerdictOutcome::None, None),
+    };
+    engine.metrics.observe_verdict(backend, outcome, ruling.latency);
+    record.verdict = Some(VerdictRecord { backend, verdict: outcome, receipt_id: receipt, latency: ruling.latency });
+    match ruling.refusal() {
+        None => Ok(Paid(paying.reservation.take())),
+        Some(reason) => {
+            let detail = match &ruling.outcome {
+                Ok(_) => format!("the verdict service said {}", outcome.to_string().to_uppercase()),
+                Err(failure) => failure.to_string(),
+            };
+            let facts = facts_of(&paying.claim);
+            Err(Denial { payment: Some(Box::new(facts)), ..Denial::new(reason, detail) }.into())
+        }
+    }
+}
+
+/// The identical retry of a payment that had its GO and never left.
+pub(crate) fn retry(mut paying: Paying) -> Paid {
+    Paid(paying.reservation.take())
+}
+
+fn outcome_of(verdict: Verdict) -> VerdictOutcome {
+    match verdict {
+        Verdict::Go => VerdictOutcome::Go,
+        Verdict::Hold => VerdictOutcome::Hold,
+        Verdict::Stop => VerdictOutcome::Stop,
+    }
+}
+
+fn version_label(found: &Found<'_>) -> X402Version {
+    match found {
+        Found::Payment { version: Version::V1, .. } => X402Version::V1,
+        Found::Payment { version: Version::V2, .. } => X402Version::V2,
+        Found::Nothing | Found::Refused(_) => X402Version::Unknown,
+    }
+}
+
+fn version_number(version: Version) -> u8 {
+    match version {
+        Version::V1 => 1,
+        Version::V2 => 2,
+    }
+}
+
+fn payment_record(claim: &Claim) -> PaymentRecord {
+    PaymentRecord {
+        version: version_number(claim.version).to_string(),
+        scheme: SchemeName::from(claim.scheme).as_str().to_owned(),
+        network: claim.asset.network.to_string(),
+        asset: claim.asset.address.to_string(),
+        amount: claim.amount.0.to_string(),
+        payee: claim.payee.to_string(),
+        payer: claim.payer.to_string(),
+        payment_hash: hex::encode(claim.payment_hash.0),
+        nonce_hash: hex::encode(claim.nonce_hash.0),
+        identifier_hash: claim.identifier_hash.map(|hash| hex::encode(hash.0)),
+    }
+}
+
+fn facts_of(claim: &Claim) -> PaymentFacts {
+    PaymentFacts {
+        version: Some(version_number(claim.version)),
+        scheme: Some(SchemeName::from(claim.scheme).as_str()),
+        network: Some(claim.asset.network.to_string()),
+        asset: Some(claim.asset.address.to_string()),
+        amount: Some(claim.amount.to_decimal(claim.asset.decimals)),
+        payee: Some(claim.payee.to_string()),
+        payer: Some(claim.payer.to_string()),
+        payment_hash: Some(hex::encode(claim.payment_hash.0)),
+        nonce_hash: Some(hex::encode(claim.nonce_hash.0)),
+    }
+}
+
+fn denial_of(refusal: &PaymentRefusal) -> Denial {
+    let PaymentSummary { version, scheme, network, asset, payee, payer, .. } = *refusal.summary;
+    let facts = PaymentFacts {
+        version: version.map(version_number),
+        scheme: scheme.map(SchemeName::as_str),
+        network: network.map(|network| network.to_string()),
+        asset: asset.map(|asset| asset.to_string()),
+        payee: payee.map(|payee| payee.to_string()),
+        payer: payer.map(|payer| payer.to_string()),
+        ..PaymentFacts::default()
+    };
+    Denial { payment: Some(Box::new(facts)), ..Denial::new(refusal.reason, refusal.detail.clone()) }
 }

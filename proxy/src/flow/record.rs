@@ -16,8 +16,9 @@ use crate::audit::{
     X402Version,
 };
 use crate::egress::Security;
-use crate::gate::{Caller, Denial, Layer, Subject};
-use crate::x402::claim;
+use crate::gate::{Caller, Denial, Layer, PaymentFacts, Subject};
+use crate::metrics::AssetLabel;
+use crate::x402::claim::{Claim, Version};
 
 /// See the module.
 pub(crate) struct Record<'e> {
@@ -43,6 +44,7 @@ pub(crate) struct Record<'e> {
     rule: Option<String>,
     pub(crate) payment: Option<PaymentRecord>,
     payment_labels: Option<(X402Version, PaymentScheme)>,
+    amount: Option<(AssetLabel, f64)>,
     pub(crate) verdict: Option<VerdictRecord>,
     pub(crate) status: Option<u16>,
     pub(crate) traffic: Traffic,
@@ -79,6 +81,7 @@ impl<'e> Record<'e> {
             rule: None,
             payment: None,
             payment_labels: None,
+            amount: None,
             verdict: None,
             status: None,
             traffic: Traffic::default(),
@@ -125,9 +128,17 @@ impl<'e> Record<'e> {
         self.payment_labels = Some((version, scheme));
     }
 
-    /// A payment was judged.
-    pub(crate) fn claimed(&mut self, claim: &claim::Claim) {
-        self.payment = Some(PaymentRecord::from(claim));
+    /// A payment passed our own checks.
+    pub(crate) fn claimed(&mut self, payment: PaymentRecord, claim: &Claim) {
+        let version = match claim.version {
+            Version::V1 => X402Version::V1,
+            Version::V2 => X402Version::V2,
+        };
+        let asset = format!("{}/{}", claim.asset.network, claim.asset.address);
+        let units = claim.amount.to_decimal(claim.asset.decimals).parse().unwrap_or_default();
+        self.payment = Some(payment);
+        self.payment_labels = Some((version, PaymentScheme::Exact));
+        self.amount = Some((self.engine.metrics.asset_label(&asset), units));
     }
 
     /// The client is told no.
@@ -139,8 +150,8 @@ impl<'e> Record<'e> {
             self.rule.clone_from(&denial.rule);
         }
         self.status = Some(denial.status().as_u16());
-        if let Some(facts) = &denial.payment {
-            self.payment.get_or_insert_with(|| PaymentRecord::from(&**facts));
+        if self.payment.is_none() {
+            self.payment = denial.payment.as_deref().map(record_of);
         }
     }
 
@@ -199,6 +210,9 @@ impl<'e> Record<'e> {
         if let Some((version, scheme)) = self.payment_labels {
             metrics.observe_payment(self.decision, self.reason, version, scheme);
         }
+        if let Some((asset, units)) = self.amount {
+            metrics.observe_amount(self.decision, asset, units);
+        }
     }
 
     fn event(&self, duration: Duration) -> Event<'_> {
@@ -239,5 +253,22 @@ impl Drop for Record<'_> {
             self.count();
             self.engine.audit.record_detached(&self.event(self.started.elapsed()));
         }
+    }
+}
+
+/// What the audit trail has of a payment that was refused before all of it was known.
+fn record_of(facts: &PaymentFacts) -> PaymentRecord {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    PaymentRecord {
+        version: facts.version.map(|version| version.to_string()).unwrap_or_default(),
+        scheme: facts.scheme.unwrap_or_default().to_owned(),
+        network: text(&facts.network),
+        asset: text(&facts.asset),
+        amount: String::new(),
+        payee: text(&facts.payee),
+        payer: text(&facts.payer),
+        payment_hash: text(&facts.payment_hash),
+        nonce_hash: text(&facts.nonce_hash),
+        identifier_hash: None,
     }
 }

@@ -3,8 +3,8 @@
 use std::future::{Future, pending};
 use std::time::Duration;
 
-use http::Version;
-use pingora::http::ResponseHeader;
+use http::{HeaderName, HeaderValue, Version};
+use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 
@@ -41,6 +41,8 @@ pub(crate) struct Sending<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) head: &'a Head,
     pub(crate) body: &'a Body,
+    /// Field values in which secrets stand for placeholders; they exist on the way out only.
+    pub(crate) credentials: &'a [(HeaderName, HeaderValue)],
     pub(crate) resend: Resend,
     pub(crate) limits: &'a Limits,
     /// Called once, right before the first byte may leave.
@@ -88,7 +90,8 @@ impl Sending<'_> {
             Body::Whole(bytes) => (Framing::Known(bytes.len()), AfterHead::Body),
             Body::Streamed(_) => (Framing::Relayed, AfterHead::Body),
         };
-        let head = outbound(down.req_header(), self.head, framing, protocol)?;
+        let mut head = outbound(down.req_header(), self.head, framing, protocol)?;
+        put_in(&mut head, self.credentials)?;
         (self.leaving)();
         let writer = session.write_head(head, after).await?;
         let mut upload = Upload::new(writer, self.body);
@@ -129,6 +132,17 @@ impl Sending<'_> {
             }
         }
     }
+}
+
+/// Replaces every field that had a placeholder by its values, in their order.
+fn put_in(head: &mut RequestHeader, credentials: &[(HeaderName, HeaderValue)]) -> Result<()> {
+    for (name, _) in credentials {
+        head.remove_header(name);
+    }
+    for (name, value) in credentials {
+        head.append_header(name.clone(), value.clone())?;
+    }
+    Ok(())
 }
 
 /// Bounds a wait for the origin.

@@ -15,6 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use http::HeaderMap;
 use tokio::sync::watch;
 use tollgate_policy::{Authority, LoopbackDial, Reason};
 
@@ -25,6 +26,7 @@ pub use route::Route;
 pub use ruleset::{PaymentTerms, Ruleset};
 
 use crate::verdict::desk::Desk;
+use crate::x402::detect::{self, Found};
 use payment::replay::ReplayMemory;
 use payment::terms::Terms;
 use rail::{RailHit, Rails};
@@ -90,6 +92,16 @@ impl Gate {
         rules.policy.needs_caller(&authority.host, authority.port)
     }
 
+    /// The fields of a CONNECT request: nothing of a payment belongs there, and nothing of them is forwarded.
+    pub fn judge_connect_fields(&self, headers: &HeaderMap) -> Result<(), Denial> {
+        refuse_rail(self.standing.rails.scheme(headers))?;
+        match detect::find(headers) {
+            Found::Nothing => Ok(()),
+            Found::Refused(refusal) => Err(Denial::new(refusal.reason, refusal.detail)),
+            Found::Payment { .. } => Err(Denial::new(Reason::PaymentMalformed, "a payment on a CONNECT request")),
+        }
+    }
+
     /// The connection level: rail by name, then route by host, port and binary.
     pub fn judge_connection<'r>(&self, rules: &'r Ruleset, authority: &Authority, caller: &Caller) -> Result<Route<'r>, Denial> {
         refuse_rail(self.standing.rails.destination(&authority.host, authority.port))?;
@@ -119,14 +131,14 @@ impl Gate {
         let rails = &self.standing.rails;
         refuse_rail(rails.destination(&authority.host, authority.port))?;
         let route = route::request(rules, request)?;
-        refuse_rail(rails.target(request.method, request.path.as_str(), &authority.host))?;
-        refuse_rail(rail::scheme(request.headers))?;
+        refuse_rail(rails.target(request.method.as_str(), request.path.as_str(), &authority.host))?;
+        refuse_rail(rails.scheme(request.headers))?;
         Ok(route)
     }
 
     /// A JSON body: a rail by what it asks for.
     pub fn judge_body(&self, request_path: &str, body: &[u8]) -> Result<(), Denial> {
-        refuse_rail(rail::call(request_path, body))
+        refuse_rail(self.standing.rails.call(request_path, body))
     }
 
     /// The payment memory.
