@@ -3,4 +3,5 @@
 //! A request travels down this list, and a module may only use what stands below it.
 
 pub mod config;
+pub mod identity;
 pub mod x402;
