@@ -19,7 +19,7 @@ use crate::config::Limits;
 use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Origin, PoolGroup, ResolveError, Resolver};
 use crate::gate::{Caller, Denial, Gate, Layer, Route, Ruleset};
-use crate::identity::{self, IdentityError};
+use crate::identity::{ClientProcess, Identities, IdentityError};
 use crate::metrics::Metrics;
 
 /// Whether `binaries` are enforced.
@@ -39,6 +39,8 @@ pub struct Engine {
     pub resolver: Resolver,
     /// Dials and pools.
     pub connector: Arc<Connector>,
+    /// Connections to processes.
+    pub identities: Identities,
     /// Placeholders to secrets.
     pub credentials: CredentialStore,
     /// The audit trail.
@@ -58,7 +60,7 @@ impl Engine {
         if self.binaries == Binaries::Ignored || !self.gate.needs_caller(rules, authority) {
             return client.caller.get().unwrap_or(&Caller::NotEnforced);
         }
-        client.caller.get_or_init(|| identify(client)).await
+        client.caller.get_or_init(|| self.identify(client)).await
     }
 
     /// Whether the rules still list what the connection leads to.
@@ -129,18 +131,26 @@ impl Engine {
         let group = PoolGroup::of(caller.binary());
         Origin::new(self.connector.clone(), destination, addresses, group, self.limits.connect)
     }
+
+    async fn identify(&self, client: &Client) -> Caller {
+        if !client.address.ip().to_canonical().is_loopback() && client.address.ip() != client.listener.ip() {
+            return Caller::Unidentified;
+        }
+        match self.identities.of(client.address, client.listener).await {
+            Ok(process) => Caller::identified(process_of(process)),
+            Err(IdentityError::Changed { binary }) => Caller::Changed(binary.display().to_string()),
+            Err(error) => {
+                tracing::debug!(connection = %client.id, %error, "the calling process cannot be told");
+                Caller::Unidentified
+            }
+        }
+    }
 }
 
-async fn identify(client: &Client) -> Caller {
-    if !client.address.ip().to_canonical().is_loopback() && client.address.ip() != client.listener.ip() {
-        return Caller::Unidentified;
-    }
-    match identity::identify(client.address, client.listener).await {
-        Ok(process) => Caller::identified(Process::from(process)),
-        Err(IdentityError::Changed { process, .. }) => Caller::Changed(Process::from(process)),
-        Err(error) => {
-            tracing::debug!(connection = %client.id, %error, "the calling process cannot be told");
-            Caller::Unidentified
-        }
+fn process_of(process: ClientProcess) -> Process {
+    Process {
+        binary: process.binary.display().to_string(),
+        pid: process.pid,
+        ancestors: process.ancestors.iter().map(|path| path.display().to_string()).collect(),
     }
 }

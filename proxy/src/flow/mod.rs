@@ -23,5 +23,5 @@ pub(crate) use connection::{Client, Connection};
 pub use engine::{Binaries, Engine};
 pub(crate) use exchange::Outcome;
 pub(crate) use head::has_bare_line_ends;
-pub(crate) use record::Record;
+pub(crate) use record::{Record, Traffic};
 pub(crate) use splice::{copy_both_ways, splice};

@@ -12,7 +12,7 @@ use super::connection::Client;
 use super::engine::Engine;
 use super::head::Head;
 use crate::audit::{
-    Adapter, Decision, Endpoint, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, Traffic, VerdictRecord,
+    Adapter, Decision, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, VerdictRecord,
     X402Version,
 };
 use crate::egress::Security;
@@ -49,6 +49,15 @@ pub(crate) struct Record<'e> {
     pub(crate) status: Option<u16>,
     pub(crate) traffic: Traffic,
     finished: Finished,
+}
+
+/// Body bytes that went over the wire.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Traffic {
+    /// From the client to the origin.
+    pub(crate) bytes_up: u64,
+    /// From the origin to the client.
+    pub(crate) bytes_down: u64,
 }
 
 /// Whether the line has been written.
@@ -230,7 +239,9 @@ impl<'e> Record<'e> {
             adapter: self.adapter,
             protocol: Some(self.protocol),
             method: self.method(),
-            endpoint: self.towhere().map(|authority| Endpoint { scheme, host: &authority.host, port: authority.port }),
+            scheme,
+            host: self.towhere().map(|authority| &authority.host),
+            port: self.towhere().map(|authority| authority.port),
             path: head.map(|head| RequestPath::of(head.path.as_str())),
             decision: self.decision,
             reason_code: self.reason,
@@ -240,7 +251,8 @@ impl<'e> Record<'e> {
             payment: self.payment.as_ref(),
             verdict: self.verdict.as_ref(),
             status: self.status,
-            traffic: self.traffic,
+            bytes_up: self.traffic.bytes_up,
+            bytes_down: self.traffic.bytes_down,
             duration,
         }
     }

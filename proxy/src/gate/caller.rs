@@ -12,7 +12,7 @@ pub enum Caller {
     /// It is not a local process, or nobody can tell which one; only rules for any binary match.
     Unidentified,
     /// Its executable is not the file it was when first seen: nothing matches.
-    Changed(Process),
+    Changed(String),
     /// A local process.
     Identified {
         /// For the policy.
@@ -41,13 +41,16 @@ impl Caller {
     /// As the audit trail has it.
     pub fn process(&self) -> Option<&Process> {
         match self {
-            Caller::NotEnforced | Caller::Unidentified => None,
-            Caller::Changed(process) | Caller::Identified { process, .. } => Some(process),
+            Caller::NotEnforced | Caller::Unidentified | Caller::Changed(_) => None,
+            Caller::Identified { process, .. } => Some(process),
         }
     }
 
     /// The executable's path.
     pub fn binary(&self) -> Option<&str> {
-        self.process().map(|process| process.binary.as_str())
+        match self {
+            Caller::Changed(binary) => Some(binary),
+            _ => self.process().map(|process| process.binary.as_str()),
+        }
     }
 }

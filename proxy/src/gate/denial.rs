@@ -160,7 +160,7 @@ fn status(reason: Reason) -> StatusCode {
         Reason::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
         Reason::UpstreamUnreachable | Reason::UpstreamTlsInvalid | Reason::NameNotResolved => StatusCode::BAD_GATEWAY,
         Reason::OverCapacity => StatusCode::SERVICE_UNAVAILABLE,
-        Reason::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+        Reason::InternalError | Reason::CredentialUnavailable => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::FORBIDDEN,
     }
 }
@@ -181,6 +181,8 @@ fn error_word(reason: Reason) -> &'static str {
             Group::Address => "ssrf_denied",
             Group::Payment | Group::Verdict => "middleware_denied",
             Group::Upstream => "upstream_unreachable",
+            Group::Credential if reason == Reason::CredentialUnavailable => "credential_unavailable",
+            Group::Credential => "credential_endpoint_mismatch",
             Group::Own => "internal_error",
         },
     }
@@ -202,6 +204,8 @@ mod tests {
             "unsupported_l7_protocol",
             "invalid_request_target",
             "upstream_unreachable",
+            "credential_endpoint_mismatch",
+            "credential_unavailable",
             "over_capacity",
             "internal_error",
         ];

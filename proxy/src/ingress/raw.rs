@@ -14,8 +14,7 @@ use tokio::net::TcpStream;
 use tollgate_policy::{Authority, Host, Reason};
 
 use super::sniff::{Speech, sniff};
-use crate::audit::Traffic;
-use crate::flow::copy_both_ways;
+use crate::flow::{Traffic, copy_both_ways};
 use crate::gate::Denial;
 
 /// A ClientHello is never larger than this (post-quantum key shares included).
