@@ -2,6 +2,8 @@
 //!
 //! A request travels down this list, and a module may only use what stands below it.
 
+pub mod cli;
+
 pub mod ingress;
 
 pub mod flow;

@@ -1,2 +1,7 @@
-//! Placeholder.
-fn main() {}
+//! The `tollgate` binary.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tollgate::cli::main()
+}

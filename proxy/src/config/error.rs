@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_saphyr::Error as YamlError;
 
+pub(super) const UNREADABLE: &str = "unreadable";
+
 /// A configuration that can't be used. Prints as `file:line:col: error[code]: text`, then the line itself, then a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
@@ -12,7 +14,7 @@ pub struct ConfigError {
     pub file: PathBuf,
     /// Line and column, from 1; `None` where no place in the file is at fault.
     pub position: Option<(u64, u64)>,
-    /// A stable snake_case code.
+    /// A stable kebab-case code, the same as the policy loader's where both have it.
     pub code: &'static str,
     /// What is wrong.
     pub message: String,
@@ -23,7 +25,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
+    pub(crate) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
         ConfigError {
             file: file.to_path_buf(),
             position: None,
@@ -32,6 +34,11 @@ impl ConfigError {
             line: None,
             hint: None,
         }
+    }
+
+    /// Whether the file could not even be read.
+    pub fn is_unreadable(&self) -> bool {
+        self.code == UNREADABLE
     }
 
     pub(super) fn from_yaml(file: &Path, source: &str, error: &YamlError) -> Self {
@@ -50,48 +57,61 @@ impl ConfigError {
     }
 }
 
+/// Longer lines are cut: a file squeezed into one line must not flood the terminal.
+const LONGEST_LINE: usize = 160;
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.file.display())?;
         if let Some((line, column)) = self.position {
             write!(f, "{line}:{column}:")?;
         }
-        write!(f, " error[{}]: {}", self.code, self.message)?;
-        if let (Some(line), Some((_, column))) = (&self.line, self.position) {
-            let before = usize::try_from(column.saturating_sub(1)).unwrap_or(0);
-            write!(f, "\n  | {line}\n  | {:before$}^", "")?;
+        write!(f, " error[{}]: {}", self.code, visible(&self.message))?;
+        if let (Some(text), Some((line, column))) = (&self.line, self.position) {
+            let before = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+            let skipped = before.saturating_sub(LONGEST_LINE / 2);
+            let shown: String = text.chars().skip(skipped).take(LONGEST_LINE).collect();
+            // Tabs stay tabs, so that the caret stands under its character whatever the tab width.
+            let blank = |c: char| if c == '\t' { '\t' } else { ' ' };
+            let caret: String = shown.chars().take(before - skipped).map(blank).chain(['^']).collect();
+            let margin = " ".repeat(line.to_string().len());
+            write!(f, "\n{line} | {}\n{margin} | {caret}", visible(&shown))?;
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\n  = hint: {hint}")?;
+            write!(f, "\nhint: {}", visible(hint))?;
         }
         Ok(())
     }
 }
 
+/// Control characters of the file must not reach the terminal as commands.
+fn visible(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
+}
+
 fn describe(error: &YamlError) -> (&'static str, String, Option<String>) {
     match error {
-        YamlError::SerdeUnknownField { field, expected, .. } => (
-            "unknown_field",
-            format!("there is no `{field}` here"),
-            Some(nearest(field, expected)),
-        ),
+        YamlError::SerdeUnknownField { field, expected, .. } => {
+            ("unknown-key", format!("there is no `{field}` here"), Some(nearest(field, expected)))
+        }
         YamlError::SerdeUnknownVariant { variant, expected, .. } => (
-            "unknown_value",
+            "unknown-value",
             format!("`{variant}` is not one of the values"),
             Some(nearest(variant, expected)),
         ),
         YamlError::DuplicateMappingKey { key, .. } => (
-            "duplicate_key",
+            "duplicate-key",
             key.as_ref()
                 .map_or_else(|| "a key stands twice".into(), |key| format!("`{key}` stands twice")),
             Some("remove one of the two".into()),
         ),
-        YamlError::SerdeMissingField { field, .. } => ("missing_field", format!("`{field}` is missing"), None),
+        YamlError::SerdeMissingField { field, .. } => ("missing-key", format!("`{field}` is missing"), None),
         YamlError::SerdeInvalidType { unexpected, expected, .. } | YamlError::SerdeInvalidValue { unexpected, expected, .. } => {
-            ("wrong_type", format!("expected {expected}, found {unexpected}"), None)
+            ("wrong-type", format!("expected {expected}, found {unexpected}"), None)
         }
-        YamlError::Message { msg, .. } => ("invalid_value", msg.clone(), None),
-        other => ("invalid_yaml", plain(other), None),
+        YamlError::Message { msg, .. } => ("invalid-value", msg.clone(), None),
+        other => ("yaml-syntax", plain(other), None),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use super::error::UNREADABLE;
 use super::{Config, ConfigError};
 
 /// No honest configuration is larger.
@@ -16,12 +17,16 @@ impl Config {
             return Ok(Config::default());
         };
         let mut source = String::new();
-        let unreadable = |error: std::io::Error| ConfigError::whole_file(path, "unreadable", format!("cannot be read: {error}"));
+        let unreadable = |error: std::io::Error| ConfigError::whole_file(path, UNREADABLE, format!("cannot be read: {error}"));
         let read = File::open(path)
             .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut source))
             .map_err(unreadable)?;
         if u64::try_from(read).unwrap_or(u64::MAX) > LARGEST {
-            return Err(ConfigError::whole_file(path, "too_large", "the file is larger than 1 MiB".into()));
+            return Err(ConfigError::whole_file(
+                path,
+                "file-too-large",
+                "the file is larger than 1 MiB".into(),
+            ));
         }
         Config::parse(&source, path)
     }

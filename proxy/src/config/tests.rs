@@ -78,88 +78,88 @@ fn the_command_line_overrides_the_file() {
 #[test]
 fn what_is_wrong_is_refused_where_it_stands() {
     for (source, code, position, text) in [
-        ("limit: {}", "unknown_field", (1, 1), "did you mean `limits`?"),
+        ("limit: {}", "unknown-key", (1, 1), "did you mean `limits`?"),
         (
             "limits:\n  header_byte: 1KiB\n",
-            "unknown_field",
+            "unknown-key",
             (2, 3),
             "did you mean `header_bytes`?",
         ),
         (
             "insecure:\n  allow_everything: true\n",
-            "unknown_field",
+            "unknown-key",
             (2, 3),
             "known here: allow_loopback",
         ),
         (
             "limits: {}\nlisten: {}\nlimits: {}\n",
-            "duplicate_key",
+            "duplicate-key",
             (3, 1),
             "`limits` stands twice",
         ),
-        ("limits:\n  idle: 1s\n  idle: 2s\n", "duplicate_key", (3, 3), "`idle` stands twice"),
-        ("limits:\n  idle: 5\n", "invalid_value", (2, 9), "500ms"),
-        ("limits:\n  idle: 0s\n", "invalid_value", (2, 9), "zero is not a limit"),
-        ("limits:\n  connections: 0\n", "invalid_value", (2, 16), "zero is not a limit"),
-        ("limits:\n  header_bytes: 64KB\n", "invalid_value", (2, 17), "64KiB"),
+        ("limits:\n  idle: 1s\n  idle: 2s\n", "duplicate-key", (3, 3), "`idle` stands twice"),
+        ("limits:\n  idle: 5\n", "invalid-value", (2, 9), "500ms"),
+        ("limits:\n  idle: 0s\n", "invalid-value", (2, 9), "zero is not a limit"),
+        ("limits:\n  connections: 0\n", "invalid-value", (2, 16), "zero is not a limit"),
+        ("limits:\n  header_bytes: 64KB\n", "invalid-value", (2, 17), "64KiB"),
         ("limits:\n  connections: -1\n", "", (2, 16), ""),
         ("listen:\n  proxy: localhost:3128\n", "", (2, 10), ""),
         ("insecure:\n  allow_loopback: yes\n", "", (2, 19), ""),
-        ("tls:\n  leaf_lifetime: 1s\n", "invalid_value", (2, 18), "from `10m`"),
+        ("tls:\n  leaf_lifetime: 1s\n", "invalid-value", (2, 18), "from `10m`"),
         (
             "upstream:\n  proxy: http://10.0.0.1:3128\n",
-            "invalid_value",
+            "invalid-value",
             (2, 10),
             "not supported yet",
         ),
         (
             "upstream:\n  hosts: { 127.0.0.1: [192.0.2.1] }\n",
-            "invalid_value",
+            "invalid-value",
             (2, 10),
             "not a host name",
         ),
-        ("upstream:\n  hosts: { a.example: [] }\n", "invalid_value", (2, 10), "no address"),
+        ("upstream:\n  hosts: { a.example: [] }\n", "invalid-value", (2, 10), "no address"),
         ("upstream:\n  hosts: { a.example: [127.1] }\n", "", (2, 24), ""),
         (
             "upstream:\n  hosts: { a.example: [192.0.2.1], A.example: [192.0.2.2] }\n",
-            "invalid_value",
+            "invalid-value",
             (2, 10),
             "two spellings",
         ),
         (
             "credentials:\n  - { placeholder: KEY, from_env: KEY, hosts: [] }\n",
-            "invalid_value",
+            "invalid-value",
             (2, 0),
             "at least one host",
         ),
         (
             "credentials:\n  - { placeholder: KEY, from_env: KEY }\n",
-            "missing_field",
+            "missing-key",
             (2, 0),
             "`hosts` is missing",
         ),
         (
             "credentials:\n  - { placeholder: KEY, from_env: KEY, hosts: ['*.example.com'] }\n",
-            "invalid_value",
+            "invalid-value",
             (2, 0),
             "*.example.com",
         ),
         (
             "credentials:\n  - { placeholder: 1KEY, from_env: KEY, hosts: [a.example] }\n",
-            "invalid_value",
+            "invalid-value",
             (2, 0),
             "letters",
         ),
         (
             "credentials:\n  - { placeholder: K, from_env: A, hosts: [a.example] }\n  - { placeholder: K, from_env: B, hosts: [a.example] }\n",
-            "invalid_value",
+            "invalid-value",
             (2, 0),
             "listed twice",
         ),
-        ("audit: { path: '' }", "invalid_value", (1, 0), "`-`"),
-        ("listen: [", "invalid_yaml", (1, 0), ""),
+        ("audit: { path: '' }", "invalid-value", (1, 0), "`-`"),
+        ("listen: [", "yaml-syntax", (1, 0), ""),
         ("a: &x 1\nlisten: *x\n", "", (0, 0), ""),
-        ("listen: {}\n---\nlisten: {}\n", "invalid_yaml", (0, 0), ""),
+        ("listen: {}\n---\nlisten: {}\n", "yaml-syntax", (0, 0), ""),
         ("- a\n", "", (1, 0), ""),
     ] {
         let error = refused(source);
@@ -179,8 +179,21 @@ fn what_is_wrong_is_refused_where_it_stands() {
 #[test]
 fn an_error_prints_as_file_line_column_and_shows_the_line() {
     let printed = refused("limits:\n  idel: 5s\n").to_string();
-    let expected = "/etc/tollgate/tollgate.yaml:2:3: error[unknown_field]: there is no `idel` here\n  |   idel: 5s\n  |   ^\n  = hint: did you mean `idle`?";
+    let expected =
+        "/etc/tollgate/tollgate.yaml:2:3: error[unknown-key]: there is no `idel` here\n2 |   idel: 5s\n  |   ^\nhint: did you mean `idle`?";
     assert_eq!(printed, expected);
+}
+
+#[test]
+fn a_file_cannot_send_commands_to_the_terminal() {
+    let error = ConfigError {
+        message: "\u{1b}[2J".into(),
+        line: Some(format!("\u{1b}]0;owned\u{7}{}", "x".repeat(5_000))),
+        position: Some((1, 3_000)),
+        ..refused("limits: {}\nlimits: {}\n")
+    };
+    let printed = error.to_string();
+    assert!(!printed.contains(['\u{1b}', '\u{7}']) && printed.len() < 600, "{printed:?}");
 }
 
 #[test]
@@ -189,7 +202,7 @@ fn files_that_are_missing_or_endless_are_refused() {
     let missing = Config::load(Some(&folder.path().join("none.yaml"))).unwrap_err();
     assert_eq!((missing.code, missing.position), ("unreadable", None));
     let endless = Config::load(Some(Path::new("/dev/zero"))).unwrap_err();
-    assert_eq!(endless.code, "too_large");
+    assert_eq!(endless.code, "file-too-large");
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! The two files that most commands read.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::CliError;
+use crate::config::Config;
+
+/// `--policy` and `--config`.
+#[derive(Debug, Clone, Args)]
+pub struct Documents {
+    /// The policy: what may leave
+    #[arg(long, value_name = "FILE")]
+    pub policy: PathBuf,
+    /// The operator's settings; every one has a default
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+impl Documents {
+    /// Reads the operator's file.
+    pub fn load_config(&self) -> Result<Config, CliError> {
+        Ok(Config::load(self.config.as_deref())?)
+    }
+}

@@ -1,0 +1,119 @@
+//! The command line: one file per subcommand, and nothing else parses arguments or prints.
+//!
+//! In: the arguments. Out: an exit code; results on stdout, errors on stderr as `file:line:col: error[code]: text`, or
+//! `tollgate: error[code]: text` where no file is at fault.
+
+mod check;
+mod demo;
+mod documents;
+mod env;
+mod exec;
+mod explain;
+mod output;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use thiserror::Error;
+
+use crate::config::ConfigError;
+use crate::logging::{self, LogFormat, LoggingError};
+
+pub use documents::Documents;
+pub use run::Listeners;
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// It did what it was asked, and the answer is yes: clean, allowed, as expected.
+    Yes,
+    /// It did what it was asked, and the answer is no: errors found, denied, not as expected.
+    No,
+    /// It could not do what it was asked.
+    Unusable,
+    /// The code of a command that it ran.
+    Child(u8),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(match exit {
+            Exit::Yes => 0,
+            Exit::No => 1,
+            Exit::Unusable => 2,
+            Exit::Child(code) => code,
+        })
+    }
+}
+
+/// Why a command could not do what it was asked.
+#[derive(Debug, Error)]
+pub enum CliError {
+    /// The operator's file.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log.
+    #[error("tollgate: error[log-filter]: {0}")]
+    Logging(#[from] LoggingError),
+    /// A combination of arguments that has no meaning.
+    #[error("tollgate: error[usage]: {0}")]
+    Usage(String),
+    /// A subcommand or format that is promised but not here yet.
+    #[error("tollgate: error[not-supported-yet]: {0} is not supported yet")]
+    NotSupportedYet(&'static str),
+}
+
+/// The egress gate of AI-agent sandboxes.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, about, disable_help_subcommand = true)]
+pub struct Cli {
+    /// How log lines on stderr look; what is logged is in TOLLGATE_LOG (`info`, `debug`, `tollgate::flow=debug`, …)
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    log_format: LogFormat,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the proxy until it is told to stop
+    Run(run::Arguments),
+    /// Run a command behind the proxy
+    Exec(exec::Arguments),
+    /// Print the environment that makes clients use the proxy and trust its certificate
+    Env(env::Arguments),
+    /// Look for mistakes in policies: exit 0 if there are none, 1 if there are, 2 if a file can't be read
+    Check(check::Arguments),
+    /// Say whether a request would be let out, and why: exit 0 if it would, 1 if not, 2 if the policy can't be used
+    Explain(explain::Arguments),
+    /// Show the three rules at work, on this machine alone
+    Demo(demo::Arguments),
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let Cli { log_format, command } = Cli::parse();
+    let result = logging::start(log_format).map_err(CliError::from).and_then(|()| dispatch(command));
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            output::error(&error);
+            Exit::Unusable.into()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<Exit, CliError> {
+    match command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Exec(arguments) => exec::run(arguments),
+        Command::Env(arguments) => env::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Explain(arguments) => explain::run(arguments),
+        Command::Demo(arguments) => demo::run(arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests;

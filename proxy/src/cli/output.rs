@@ -1,0 +1,19 @@
+//! What a person or a script reads. A reader that went away (`tollgate check … | head`) is no reason to panic.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+/// A line of the result.
+pub(super) fn result(text: impl Display) {
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}
+
+/// The result as it is, without a line break behind it.
+pub(super) fn verbatim(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Something that is wrong.
+pub(super) fn error(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
