@@ -4,6 +4,8 @@
 
 pub mod cli;
 
+pub mod serve;
+
 pub mod ingress;
 
 pub mod flow;

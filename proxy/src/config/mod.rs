@@ -11,12 +11,15 @@ mod insecure;
 mod limits;
 mod listen;
 mod load;
-mod pending;
 mod tls;
 pub mod units;
 mod upstream;
 
 use serde::Deserialize;
+
+use crate::gate::payment::config::PaymentsConfig;
+use crate::gate::rail::RailsConfig;
+use crate::verdict::config::VerdictConfig;
 
 pub use audit::AuditConfig;
 pub use credentials::{BoundHost, CredentialConfig, CredentialsConfig, EnvName};
@@ -24,7 +27,6 @@ pub use error::ConfigError;
 pub use insecure::{Insecure, Weakening};
 pub use limits::{LimitRow, Limits};
 pub use listen::ListenConfig;
-pub use pending::{PaymentsConfig, RailsConfig, VerdictConfig};
 pub use tls::TlsConfig;
 pub use upstream::UpstreamConfig;
 

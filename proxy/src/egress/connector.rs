@@ -14,9 +14,8 @@ use thiserror::Error;
 use tollgate_policy::Host;
 
 use super::destination::{Destination, Security};
+use crate::config::Limits;
 
-/// Idle connections kept over all origins.
-const POOL_SIZE: usize = 1_024;
 /// Streams on one origin connection.
 const H2_STREAMS: usize = 100;
 
@@ -30,8 +29,8 @@ pub enum ConnectorError {
 
 /// Builds the connector that all tunnels share. `roots_pem` holds every root an origin may chain to (system and extra ones); with
 /// none, every origin's certificate fails to verify, which is the safe direction.
-pub fn connector(roots_pem: &str) -> Result<Arc<Connector>, ConnectorError> {
-    let mut options = ConnectorOptions::new(POOL_SIZE);
+pub fn connector(roots_pem: &str, limits: &Limits) -> Result<Arc<Connector>, ConnectorError> {
+    let mut options = ConnectorOptions::new(limits.pool_connections);
     // pingora takes roots as a file and panics where the platform has none; so it always gets a file of ours.
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(roots_pem.as_bytes())?;

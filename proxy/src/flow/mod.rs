@@ -19,6 +19,7 @@ mod splice;
 mod upload;
 
 pub(crate) use answer::last_words;
+pub(crate) use body::HeldBytes;
 pub(crate) use connection::{Client, Connection};
 pub use engine::{Binaries, Engine};
 pub(crate) use exchange::Outcome;

@@ -5,11 +5,13 @@
 
 mod caller;
 mod denial;
+pub mod lints;
 pub mod payment;
 pub mod rail;
 mod request;
 mod route;
 mod ruleset;
+pub mod stanzas;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};

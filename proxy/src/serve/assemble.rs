@@ -1,0 +1,88 @@
+//! Builds the engine from the operator's settings. Nothing here listens or dials.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tollgate_certs::{LeafCache, TrustBundle};
+use tollgate_policy::{LoopbackDial, Policy};
+
+use super::roots::{Certificates, certificates};
+use super::{Settings, StartError};
+use crate::audit::{Output, Sink};
+use crate::config::Config;
+use crate::credentials::CredentialStore;
+use crate::egress::fetch::Fetcher;
+use crate::egress::{Resolver, connector};
+use crate::flow::{Binaries, Engine};
+use crate::gate::payment::terms::Terms;
+use crate::gate::rail::Rails;
+use crate::gate::stanzas::Stanzas;
+use crate::gate::{Gate, Standing};
+use crate::identity::{BinaryLedger, Identities};
+use crate::metrics::Metrics;
+
+pub(super) struct Assembled {
+    pub(super) engine: Arc<Engine>,
+    pub(super) leaves: Arc<LeafCache>,
+    pub(super) trust: TrustBundle,
+    pub(super) folder: Option<tempfile::TempDir>,
+}
+
+pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
+    let config = &settings.config;
+    let Certificates { leaves, trust, roots_pem, folder } = certificates(&config.tls)?;
+    let connector = connector::connector(&roots_pem, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
+    let terms = operator_terms(config)?;
+    let metrics = Arc::new(Metrics::new(terms.assets().map(|allowed| format!("{}/{}", allowed.asset.network, allowed.asset.address)))?);
+    let loopback = if config.insecure.allow_loopback { LoopbackDial::Allowed } else { LoopbackDial::Never };
+    let standing = Standing {
+        rails: Rails::new(&config.rails)?,
+        terms,
+        loopback,
+        desk: config.verdict.open(&settings.directory, &Fetcher::new(connector.clone()))?,
+    };
+    let nothing = Stanzas { operator: &config.payments }.ruleset(0, Policy::default());
+    let output = config.audit.output.clone().unwrap_or(Output::Stdout);
+    let audit = Arc::new(Sink::start(&output, config.limits.audit_unwritten)?);
+    let engine = Engine {
+        gate: Arc::new(Gate::new(standing, nothing)),
+        resolver: Resolver::new(fixed_names(config), config.limits.resolve),
+        connector,
+        identities: Identities::start(Arc::new(BinaryLedger::default())).map_err(StartError::Identity)?,
+        credentials: CredentialStore::from_env(&config.credentials)?,
+        audit,
+        metrics: metrics.clone(),
+        held: crate::flow::HeldBytes::new(config.limits.bodies_held_total),
+        limits: config.limits,
+        binaries: if config.insecure.ignore_binaries { Binaries::Ignored } else { Binaries::Enforced },
+    };
+    let engine = Arc::new(engine);
+    watch_gauges(&metrics, &leaves, &engine);
+    Ok(Assembled { engine, leaves, trust, folder })
+}
+
+fn operator_terms(config: &Config) -> Result<Terms, StartError> {
+    Terms::operator(&config.payments).map_err(|mut errors| match errors.pop() {
+        Some(error) => StartError::Payments(error),
+        None => StartError::Certificates("payments: unusable".to_owned()),
+    })
+}
+
+fn fixed_names(config: &Config) -> HashMap<Box<str>, Arc<[IpAddr]>> {
+    let hosts = config.upstream.hosts.iter();
+    hosts.map(|(name, addresses)| (name.as_str().into(), addresses.as_slice().into())).collect()
+}
+
+/// Values that are kept elsewhere, read when the metrics are.
+fn watch_gauges(metrics: &Metrics, leaves: &Arc<LeafCache>, engine: &Arc<Engine>) {
+    let (leaves, audit) = (Arc::downgrade(leaves), Arc::downgrade(&engine.audit));
+    metrics.on_scrape(move |metrics| {
+        if let Some(leaves) = leaves.upgrade() {
+            metrics.set_certificates(leaves.cached(), leaves.minted());
+        }
+        if let Some(audit) = audit.upgrade() {
+            metrics.set_audit(&audit.status());
+        }
+    });
+}

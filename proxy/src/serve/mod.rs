@@ -1,0 +1,179 @@
+//! Puts Tollgate together and runs it: `run`, `exec` and `demo` all start it here, so they take the same paths.
+//!
+//! In: the operator's settings and a policy file. Out: a running proxy with its admin listener, until it is told to stop.
+
+mod assemble;
+mod policy_file;
+mod roots;
+mod signals;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tollgate_certs::TrustBundle;
+
+use crate::admin::{Admin, Readiness, Sources};
+use crate::audit::AuditError;
+use crate::config::Config;
+use crate::credentials::CredentialLoadError;
+use crate::flow::Engine;
+use crate::gate::payment::terms::TermsError;
+use crate::gate::rail::RailsError;
+use crate::ingress::{Ingress, ListenError, Listener};
+
+pub use policy_file::PolicyFile;
+pub use signals::Signals;
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The policy.
+    pub policy: PathBuf,
+    /// The operator's file, read.
+    pub config: Config,
+    /// The folder that the operator's relative paths start from.
+    pub directory: PathBuf,
+}
+
+/// Why Tollgate does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// An address that cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The admin address that cannot be listened on.
+    #[error("cannot listen on {address} for health and metrics: {source}")]
+    Admin {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The certificate authority or its files.
+    #[error("{0}")]
+    Certificates(String),
+    /// `rails:`.
+    #[error("rails: {0}")]
+    Rails(#[from] RailsError),
+    /// `payments:`.
+    #[error("payments{}: {}", .0.pointer.replace('/', "."), .0.message)]
+    Payments(TermsError),
+    /// `verdict:`.
+    #[error("verdict: {0}")]
+    Verdict(#[from] crate::verdict::config::ConfigError),
+    /// `credentials:`.
+    #[error("credentials: {0}")]
+    Credentials(#[from] CredentialLoadError),
+    /// `audit:`.
+    #[error("audit: {0}")]
+    Audit(#[from] AuditError),
+    /// The metrics, by a mistake of ours.
+    #[error(transparent)]
+    Metrics(#[from] crate::metrics::MetricsError),
+    /// The thread that identifies callers.
+    #[error("cannot start the identification of callers: {0}")]
+    Identity(std::io::Error),
+}
+
+/// A Tollgate that serves.
+pub struct Tollgate {
+    engine: Arc<Engine>,
+    readiness: Arc<Readiness>,
+    policy: Arc<PolicyFile>,
+    proxy: SocketAddr,
+    admin: SocketAddr,
+    trust: TrustBundle,
+    stop: watch::Sender<bool>,
+    proxy_task: tokio::task::JoinHandle<()>,
+    admin_task: tokio::task::JoinHandle<()>,
+    admin_stop: CancellationToken,
+    /// A temporary CA folder goes with us.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Tollgate {
+    /// Binds, loads and serves. A policy that cannot be loaded does not keep it from starting: everything is denied, and `/readyz`
+    /// says why, until a good one is there.
+    pub async fn start(settings: Settings) -> Result<Self, StartError> {
+        let assembled = assemble::assemble(&settings)?;
+        let listener = Listener::bind(settings.config.listen.proxy)?;
+        let address = settings.config.listen.admin;
+        let admin_error = |source| StartError::Admin { address, source };
+        let admin = Admin::bind(address, settings.config.limits.admin_connections).await.map_err(admin_error)?;
+        let admin_address = admin.local_addr().map_err(admin_error)?;
+        let assemble::Assembled { engine, leaves, trust, folder } = assembled;
+        engine.gate.set_own_addresses(vec![listener.address(), admin_address]);
+        let readiness = Arc::new(Readiness::default());
+        settings.config.insecure.log();
+        readiness.weakened(&settings.config.insecure.weakenings());
+        let policy = Arc::new(PolicyFile::new(settings.policy, settings.config.payments, engine.clone(), readiness.clone()));
+        policy.load();
+        let (stop, stopping) = watch::channel(false);
+        let admin_stop = CancellationToken::new();
+        let sources = Sources { readiness: readiness.clone(), metrics: engine.metrics.clone(), audit: engine.audit.clone() };
+        let proxy = listener.address();
+        let ingress = Arc::new(Ingress { engine: engine.clone(), leaves });
+        let proxy_task = tokio::spawn(listener.serve(ingress, stopping));
+        let admin_task = tokio::spawn(admin.serve(sources, admin_stop.clone()));
+        readiness.listening(crate::admin::Addresses { proxy, admin: admin_address, ca: trust.ca.clone() });
+        Ok(Tollgate {
+            engine,
+            readiness,
+            policy,
+            proxy,
+            admin: admin_address,
+            trust,
+            stop,
+            proxy_task,
+            admin_task,
+            admin_stop,
+            _folder: folder,
+        })
+    }
+
+    /// Where clients reach it.
+    pub fn proxy(&self) -> SocketAddr {
+        self.proxy
+    }
+
+    /// Where health and metrics are.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
+    /// The files by which clients trust it.
+    pub fn trust(&self) -> &TrustBundle {
+        &self.trust
+    }
+
+    /// The policy file, to be loaded again.
+    pub fn policy(&self) -> &Arc<PolicyFile> {
+        &self.policy
+    }
+
+    /// Serves until `end`, watching the policy file; then drains.
+    pub async fn serve_until<T>(self, end: impl Future<Output = T>) -> T {
+        let outcome = tokio::select! {
+            outcome = end => outcome,
+            never = self.policy.clone().watch() => match never {},
+        };
+        self.drain().await;
+        outcome
+    }
+
+    /// Lets requests under way end, within the limit, and writes the last audit lines.
+    async fn drain(self) {
+        self.readiness.start_draining();
+        self.stop.send_replace(true);
+        let _ = self.proxy_task.await;
+        self.admin_stop.cancel();
+        let _ = self.admin_task.await;
+        let audit = self.engine.audit.clone();
+        let _ = tokio::task::spawn_blocking(move || audit.shut_down()).await;
+    }
+}

@@ -1,0 +1,129 @@
+//! The policy file: loaded at start, watched, and loaded again when it changes or on SIGHUP.
+//!
+//! A file that cannot be used keeps the last good policy, says why in the same words as `tollgate check`, and shows in `/readyz` and
+//! the metrics. With no good one yet, everything is denied.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tollgate_policy::Severity;
+
+use crate::admin::{PolicyInForce, Readiness};
+use crate::flow::Engine;
+use crate::gate::payment::config::PaymentsConfig;
+use crate::gate::stanzas::Stanzas;
+use crate::metrics::ReloadResult;
+
+/// How often the file is looked at. Looking, unlike being notified, also sees renames, swapped symbolic links (Kubernetes) and file
+/// systems without notifications, at four `stat` calls a second.
+const LOOK: Duration = Duration::from_millis(200);
+/// No honest policy is larger.
+const LARGEST: u64 = 1 << 20;
+
+/// See the module.
+pub struct PolicyFile {
+    path: PathBuf,
+    payments: PaymentsConfig,
+    engine: Arc<Engine>,
+    readiness: Arc<Readiness>,
+    generation: AtomicU64,
+    /// One load at a time, and what the file looked like at the last one.
+    loaded: Mutex<Option<Stamp>>,
+}
+
+/// What changes when the file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl fmt::Debug for PolicyFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyFile").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl PolicyFile {
+    pub(super) fn new(path: PathBuf, payments: PaymentsConfig, engine: Arc<Engine>, readiness: Arc<Readiness>) -> Self {
+        PolicyFile { path, payments, engine, readiness, generation: AtomicU64::new(0), loaded: Mutex::new(None) }
+    }
+
+    /// Loads the file now.
+    pub fn load(&self) {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        *loaded = self.stamp();
+        match self.read() {
+            Ok(source) => self.apply(&source),
+            Err(error) => self.reject(format!("{}: error[unreadable]: {error}", self.path.display())),
+        }
+    }
+
+    /// Loads the file whenever it has changed and then rested for one look, so that one that is being written is not read halfway.
+    pub(super) async fn watch(self: Arc<Self>) -> Infallible {
+        let mut seen = None;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = self.stamp();
+            let known = *self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            if now != known && now == seen {
+                tokio::task::block_in_place(|| self.load());
+            }
+            seen = now;
+        }
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        let metadata = std::fs::metadata(&self.path).ok()?;
+        Some(Stamp {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+
+    fn read(&self) -> Result<String, std::io::Error> {
+        let mut bytes = Vec::new();
+        std::fs::File::open(&self.path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        String::from_utf8(bytes).map_err(|_| std::io::Error::other("the file is not UTF-8"))
+    }
+
+    fn apply(&self, source: &str) {
+        let stanzas = Stanzas { operator: &self.payments };
+        let outcome = tollgate_policy::load(source, &stanzas);
+        let file = self.path.display().to_string();
+        let rails = &self.engine.gate.standing().rails;
+        let rail_lints = outcome.policy.iter().flat_map(|policy| crate::gate::lints::rails_listed(policy, rails));
+        let diagnostics: Vec<_> = outcome.diagnostics.iter().cloned().chain(rail_lints).collect();
+        let text = diagnostics.iter().map(|diagnostic| diagnostic.render(&file, source)).collect::<Vec<_>>().join("\n");
+        let Some(policy) = outcome.policy else { return self.reject(text) };
+        for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning) {
+            tracing::warn!("{}", diagnostic.render(&file, source));
+        }
+        let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        let rules = stanzas.ruleset(generation, policy);
+        let loaded = rules.loaded;
+        self.engine.gate.replace(rules);
+        self.engine.metrics.set_policy(generation, loaded);
+        self.engine.metrics.policy_reloaded(ReloadResult::Applied);
+        self.readiness.policy_applied(PolicyInForce { generation, source: self.path.clone(), loaded }, text);
+        tracing::info!(generation, policy = %self.path.display(), "the policy is in force");
+    }
+
+    fn reject(&self, text: String) {
+        tracing::error!("the policy cannot be used, so the last good one stays in force (with none, everything is denied)\n{text}");
+        self.engine.metrics.policy_reloaded(ReloadResult::Rejected);
+        self.readiness.policy_rejected(SystemTime::now(), text);
+    }
+}

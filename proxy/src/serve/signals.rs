@@ -1,0 +1,40 @@
+//! The signals that a supervisor sends.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::Tollgate;
+
+/// SIGTERM and SIGINT drain; SIGHUP loads the policy again.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// Starts to listen, so that a signal that comes during the start is not lost.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Serves until one of them says stop.
+    pub async fn serve(mut self, tollgate: Tollgate) {
+        let policy = tollgate.policy().clone();
+        let end = async {
+            loop {
+                tokio::select! {
+                    _ = self.terminate.recv() => return,
+                    _ = self.interrupt.recv() => return,
+                    _ = self.hang_up.recv() => tokio::task::block_in_place(|| policy.load()),
+                }
+            }
+        };
+        tollgate.serve_until(end).await;
+    }
+}
