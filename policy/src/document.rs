@@ -1,7 +1,66 @@
-//! stub
-use crate::diagnostic::Diagnostics;
+//! The document: what the file says, with the place of every value, before anybody asks whether it makes sense.
+//!
+//! In: YAML text. Out: a [`Document`] of typed fields, and a finding for every unknown key, repeated key and wrong type; all of
+//! them at once, as the tree is read by hand and not by derived code that stops at the first.
+
+mod endpoint;
+mod later;
+mod matcher;
+mod middleware;
+mod reader;
+mod rule;
+mod sandbox;
+mod tree;
+
+use crate::diagnostic::{Diagnostics, Position};
 use crate::load::Limits;
-pub(crate) struct Document;
-pub(crate) fn read(_source: &str, _limits: Limits, _diagnostics: &mut Diagnostics) -> Option<Document> {
-    Some(Document)
+
+pub(crate) use endpoint::EndpointSection;
+pub(crate) use later::{LaterField, LaterWhy};
+pub(crate) use matcher::{AllowEntry, MatcherSection, QueryEntry, QueryValue};
+pub(crate) use middleware::MiddlewareSection;
+pub(crate) use rule::{BinaryEntry, RuleSection};
+pub(crate) use tree::Node;
+pub(crate) use sandbox::{FilesystemSection, LandlockSection, ProcessSection};
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) at: Position,
+}
+
+/// The file, typed.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) at: Position,
+    pub(crate) version: Option<At<i64>>,
+    pub(crate) filesystem: Option<FilesystemSection>,
+    pub(crate) landlock: Option<LandlockSection>,
+    pub(crate) process: Option<ProcessSection>,
+    pub(crate) rules: Vec<RuleSection>,
+    pub(crate) middlewares: Vec<MiddlewareSection>,
+}
+
+/// Reads the text; `None` where there is no document to go on with.
+pub(crate) fn read(source: &str, limits: Limits, found: &mut Diagnostics) -> Option<Document> {
+    let root = tree::parse(source, limits, found)?;
+    let mut map = reader::MapReader::open(root, "the policy", found)?;
+    let version = map.required("version", found).and_then(|node| reader::integer(node, "version", found));
+    let filesystem = map.take("filesystem_policy").and_then(|node| FilesystemSection::read(node, found));
+    let landlock = map.take("landlock").and_then(|node| LandlockSection::read(node, found));
+    let process = map.take("process").and_then(|node| ProcessSection::read(node, found));
+    let rules = map.take("network_policies").map(|node| rule::read_all(node, found)).unwrap_or_default();
+    let middlewares = map.take("network_middlewares").map(|node| middleware::read_all(node, found)).unwrap_or_default();
+    let at = map.at();
+    map.finish(found);
+    Some(Document {
+        at,
+        version,
+        filesystem,
+        landlock,
+        process,
+        rules,
+        middlewares,
+    })
 }

@@ -154,6 +154,20 @@ impl HostPattern {
         }
     }
 
+    /// Whether every host of the other pattern is one of this. Errs on the side of no.
+    pub fn covers(&self, other: &Self) -> bool {
+        if let Kind::Exact(host) = &other.kind {
+            return self.matches(host);
+        }
+        let below = self.text.strip_prefix("**.").filter(|base| !base.contains('*'));
+        self.is_any() || self.text == other.text || below.is_some_and(|base| other.text.strip_suffix(base).is_some_and(|rest| rest.ends_with('.')))
+    }
+
+    /// Whether the pattern is `**`.
+    pub fn is_any(&self) -> bool {
+        self.kind == Kind::Anything
+    }
+
     /// The host, if the pattern is one.
     pub fn as_exact(&self) -> Option<&Host> {
         match &self.kind {

@@ -18,8 +18,6 @@ pub(crate) struct RestRules {
 pub(crate) struct AllowRule {
     pub(crate) label: RuleLabel,
     pub(crate) method: MethodMatcher,
-    /// The path as written, for texts.
-    pub(crate) path_text: Box<str>,
     pub(crate) path: SegmentedGlob,
     pub(crate) query: Box<[QueryMatcher]>,
 }

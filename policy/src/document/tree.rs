@@ -1,0 +1,209 @@
+//! YAML as a tree of values with their places.
+//!
+//! The parser's own limits stand against bombs: no anchors, no aliases, no merge keys, no deep nesting, one document.
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{DuplicateKeyPolicy, Location, Options, Spanned};
+
+use crate::diagnostic::{Code, Diagnostics, Position};
+use crate::load::Limits;
+
+/// A value and its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) at: Position,
+    pub(crate) value: Value,
+}
+
+/// A YAML value as the core schema reads it.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    /// Above `i64::MAX`.
+    Large(u64),
+    Float(f64),
+    Text(String),
+    List(Vec<Node>),
+    /// In the order of the file, repeated keys included: the reader reports them.
+    Map(Vec<(Node, Node)>),
+}
+
+impl Value {
+    /// With its article, for "expected …, found …".
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "nothing",
+            Value::Bool(_) => "a boolean",
+            Value::Integer(_) | Value::Large(_) => "a whole number",
+            Value::Float(_) => "a number with a fraction",
+            Value::Text(_) => "text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a map",
+        }
+    }
+}
+
+impl Node {
+    /// The same as JSON; keys that are not text are left out, the reader has reported them.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Integer(value) => (*value).into(),
+            Value::Large(value) => (*value).into(),
+            Value::Float(value) => (*value).into(),
+            Value::Text(value) => value.as_str().into(),
+            Value::List(items) => items.iter().map(Node::to_json).collect(),
+            Value::Map(entries) => entries
+                .iter()
+                .filter_map(|(key, value)| match &key.value {
+                    Value::Text(key) => Some((key.clone(), value.to_json())),
+                    _ => None,
+                })
+                .collect(),
+        }
+    }
+
+    /// Where a JSON pointer (RFC 6901) leads; as far as it goes where it leads nowhere.
+    pub(crate) fn locate(&self, pointer: &str) -> Position {
+        let mut node = self;
+        for token in pointer.split('/').skip(1) {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            let next = match &node.value {
+                Value::List(items) => token.parse::<usize>().ok().and_then(|index| items.get(index)),
+                Value::Map(entries) => entries
+                    .iter()
+                    .find(|(key, _)| matches!(&key.value, Value::Text(text) if *text == token))
+                    .map(|(_, value)| value),
+                _ => None,
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node.at
+    }
+}
+
+/// Reads the text; `None` after a syntax error.
+pub(super) fn parse(source: &str, limits: Limits, found: &mut Diagnostics) -> Option<Node> {
+    match serde_saphyr::from_str_with_options::<Node>(source, options(limits)) {
+        Ok(node) => Some(node),
+        Err(error) => {
+            let error = error.without_snippet();
+            let at = error.location().map_or(Position::START, position);
+            let text = error.to_string();
+            // The library ends its messages with the place, which is shown already.
+            let message = text.split(" at line ").next().unwrap_or(&text).trim_end_matches([',', ':', ' ']).to_owned();
+            let hint = if source.contains('\t') && message.contains("tab") { "indent with spaces" } else { "" };
+            found.error(Code::YamlSyntax, at, message, hint);
+            None
+        }
+    }
+}
+
+fn options(limits: Limits) -> Options {
+    let budget = serde_saphyr::budget! {
+        max_reader_input_bytes: Some(limits.bytes),
+        max_aliases: 0,
+        max_anchors: 0,
+        max_depth: 32,
+        max_nodes: limits.nodes,
+        max_events: limits.nodes.saturating_mul(4),
+        max_documents: 1,
+        max_merge_keys: 0,
+    };
+    serde_saphyr::options! {
+        budget: budget,
+        strict_booleans: true,
+        legacy_octal_numbers: false,
+        reject_unsupported_tags: true,
+        // Every repetition is reported, each at its place, by the reader.
+        duplicate_keys: DuplicateKeyPolicy::PassThrough,
+    }
+}
+
+fn position(location: Location) -> Position {
+    let count = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).max(1);
+    Position {
+        line: count(location.line()),
+        column: count(location.column()),
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Value>::deserialize(deserializer)?;
+        Ok(Node {
+            at: position(spanned.referenced),
+            value: spanned.value,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Integer(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(i64::try_from(value).map_or(Value::Large(value), Value::Integer))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Value::Map(entries))
+    }
+}

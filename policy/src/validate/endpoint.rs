@@ -1,0 +1,242 @@
+//! An endpoint: host, ports, protocol, treatment.
+
+use super::{addresses, pattern, rest};
+use crate::address::AddressScope;
+use crate::diagnostic::{Code, Diagnostics, Position};
+use crate::document::{At, EndpointSection, LaterField, LaterWhy};
+use crate::matcher::{EndpointPath, HostPattern, HostPatternError};
+use crate::path::EncodedSlash;
+use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls, Traffic};
+
+/// The endpoint, still without its place among the others; `None` after an error that leaves nothing to go on with.
+pub(super) fn compile(mut section: EndpointSection, found: &mut Diagnostics) -> Option<Endpoint> {
+    let ports = ports(&section, found);
+    let allowed_ips = section.allowed_ips.take();
+    let host = host(&section, allowed_ips.is_some(), found);
+    let ranges = allowed_ips.map(|list| addresses::compile(&list, found));
+    let tls = tls(section.tls.as_ref(), found);
+    let protocol = protocol(section.protocol.as_ref(), found);
+    for field in &section.later {
+        not_yet(field, found);
+    }
+    let enforcement = enforcement(&section, protocol, found);
+    let path = endpoint_path(section.path.as_ref(), protocol, found);
+    let traffic = match protocol {
+        Reading::L4 => rest::refuse_without_protocol(&section, found),
+        Reading::Rest => rest::compile(&mut section, tls, found),
+        // What stands in the endpoint can't be judged by rules that are not there yet.
+        Reading::NotYet => None,
+    };
+    let host = host?;
+    let addresses = match (ranges, host.as_ref().map(HostPattern::as_exact)) {
+        (Some(ranges), _) => AddressScope::AllowedRanges(ranges.into()),
+        (None, Some(Some(crate::host::Host::Address(address)))) => AddressScope::Literal(*address),
+        (None, Some(Some(crate::host::Host::Name(_)))) => AddressScope::DeclaredName,
+        (None, _) => AddressScope::PublicOnly,
+    };
+    Some(Endpoint {
+        id: EndpointId(0),
+        rule: RuleId(0),
+        rule_key: "".into(),
+        host,
+        ports: ports?,
+        path: path?,
+        tls,
+        enforcement,
+        encoded_slash: if section.allow_encoded_slash { EncodedSlash::Keep } else { EncodedSlash::Reject },
+        addresses,
+        traffic: traffic?,
+        at: section.at,
+    })
+}
+
+/// `Some(None)`: any host, as the addresses decide.
+#[allow(clippy::option_option)]
+fn host(section: &EndpointSection, has_addresses: bool, found: &mut Diagnostics) -> Option<Option<HostPattern>> {
+    let host = match &section.host {
+        Some(host) if !host.value.is_empty() => host,
+        _ if has_addresses => return Some(None),
+        _ => {
+            found.error(
+                Code::MissingKey,
+                section.at,
+                "an endpoint needs `host`",
+                "only an endpoint with `allowed_ips` may leave it out",
+            );
+            return None;
+        }
+    };
+    match HostPattern::parse_endpoint(&host.value) {
+        Ok(pattern) => {
+            addresses::warn_never_dialled(&pattern, host.at, found);
+            Some(Some(pattern))
+        }
+        Err(error) => {
+            report_host(host, error, found);
+            None
+        }
+    }
+}
+
+fn report_host(host: &At<String>, error: HostPatternError, found: &mut Diagnostics) {
+    let text = &host.value;
+    let (code, hint) = match error {
+        HostPatternError::BareWildcard | HostPatternError::TopLevelWildcard => {
+            (Code::BroadHost, "list the hosts, or a wildcard such as `*.example.com` with two labels after it".to_owned())
+        }
+        HostPatternError::MisplacedRecursive => (Code::InvalidHost, "write `**` only as the whole first label".to_owned()),
+        _ if text.contains("://") => (Code::InvalidHost, "write the host only, without scheme or path".to_owned()),
+        _ if text.ends_with('.') => (Code::InvalidHost, format!("write `{}` without the trailing dot", text.trim_end_matches('.'))),
+        _ if text.contains(':') && text.parse::<std::net::Ipv6Addr>().is_err() => (Code::InvalidHost, "the port goes into `port`".to_owned()),
+        _ if text.contains('/') => (Code::InvalidHost, "networks go into `allowed_ips`, paths into `path` or `rules`".to_owned()),
+        _ => (Code::InvalidHost, String::new()),
+    };
+    found.error(code, host.at, format!("`{text}`: {error}"), hint);
+}
+
+fn ports(section: &EndpointSection, found: &mut Diagnostics) -> Option<Box<[u16]>> {
+    let raw: Vec<&At<i64>> = match (&section.port, &section.ports) {
+        (Some(port), Some(_)) => {
+            found.error(Code::InvalidPort, port.at, "`port` and `ports` together", "write all of them in `ports`");
+            return None;
+        }
+        (Some(port), None) => vec![port],
+        (None, Some(ports)) => ports.value.iter().collect(),
+        (None, None) => Vec::new(),
+    };
+    if raw.is_empty() {
+        let at = section.ports.as_ref().map_or(section.at, |ports| ports.at);
+        found.error(Code::InvalidPort, at, "an endpoint needs a port", "write `port: 443`");
+        return None;
+    }
+    let mut ports = Vec::with_capacity(raw.len());
+    for port in &raw {
+        match u16::try_from(port.value) {
+            Ok(number) if number > 0 => ports.push(number),
+            _ => found.error(Code::InvalidPort, port.at, format!("{} is no port", port.value), "ports go from 1 to 65535"),
+        }
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    Some(ports.into_boxed_slice())
+}
+
+fn tls(tls: Option<&At<String>>, found: &mut Diagnostics) -> Tls {
+    let Some(tls) = tls else { return Tls::Auto };
+    match tls.value.as_str() {
+        "" => Tls::Auto,
+        "skip" => Tls::Skip,
+        old @ ("terminate" | "passthrough") => {
+            let message = format!("`tls: {old}` is deprecated and has no effect: TLS is terminated wherever it is spoken");
+            found.warn(Code::Deprecated, tls.at, message, "remove it, or write `skip` to leave TLS alone");
+            Tls::Auto
+        }
+        other => {
+            let message = format!("`{other}` is no value of `tls`");
+            found.error(Code::InvalidTls, tls.at, message, "leave it out, or write `skip`");
+            Tls::Auto
+        }
+    }
+}
+
+/// How an endpoint asks for its traffic to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    L4,
+    Rest,
+    NotYet,
+}
+
+fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> Reading {
+    let Some(protocol) = protocol else { return Reading::L4 };
+    match protocol.value.to_ascii_lowercase().as_str() {
+        "" => Reading::L4,
+        "rest" => Reading::Rest,
+        later @ ("graphql" | "websocket" | "json-rpc" | "mcp" | "tcp" | "sql") => {
+            let hint = match later {
+                "tcp" => "leave `protocol` out: clients that use the proxy reach the endpoint by CONNECT",
+                "sql" => "leave `protocol` out to allow the connection without reading it",
+                "websocket" => "write `protocol: rest` and allow the GET of the handshake",
+                _ => "write `protocol: rest` and allow the method and path it is served at",
+            };
+            let message = format!("`protocol: {later}` is not supported yet");
+            found.error(Code::NotSupportedYet, protocol.at, message, hint);
+            Reading::NotYet
+        }
+        other => {
+            let message = format!("`{other}` is no protocol");
+            found.error(Code::UnknownProtocol, protocol.at, message, "write `rest`, or leave it out to decide by host, port and binary only");
+            Reading::NotYet
+        }
+    }
+}
+
+fn not_yet(field: &LaterField, found: &mut Diagnostics) {
+    let hint = match field.why {
+        LaterWhy::Credentials => "remove it; credentials for a host are configured by the operator of the gate",
+        LaterWhy::Graphql => "remove it, and allow the method and path of the GraphQL endpoint with `protocol: rest`",
+        LaterWhy::JsonRpc | LaterWhy::Mcp => "remove it, and allow the method and path of the server with `protocol: rest`",
+        LaterWhy::Sql => "remove it; SQL is not read",
+    };
+    found.error(Code::NotSupportedYet, field.at, format!("`{}` is not supported yet", field.name), hint);
+}
+
+pub(super) fn not_yet_in_matcher(field: &LaterField, found: &mut Diagnostics) {
+    let message = format!("`{}` means nothing for `protocol: rest`", field.name);
+    found.error(Code::MatcherNotForProtocol, field.at, message, "match requests by method, path and query");
+}
+
+fn enforcement(section: &EndpointSection, protocol: Reading, found: &mut Diagnostics) -> Enforcement {
+    let given = section.enforcement.as_ref().filter(|text| !text.value.is_empty());
+    match given.map(|text| (text.value.as_str(), text.at)) {
+        Some(("enforce", _)) => Enforcement::Enforce,
+        Some(("audit", _)) => Enforcement::Audit,
+        Some((other, at)) => {
+            let message = format!("`{other}` is no enforcement");
+            found.error(Code::UnknownEnforcement, at, message, "write `enforce`, or `audit` to forward and log");
+            Enforcement::Enforce
+        }
+        None => {
+            if protocol == Reading::Rest {
+                found.warn(
+                    Code::EnforcementOmitted,
+                    section.at,
+                    "without `enforcement` the endpoint only audits: requests that no rule allows are forwarded and logged",
+                    "write `enforcement: enforce`, or `enforcement: audit` if that is meant",
+                );
+            }
+            Enforcement::Audit
+        }
+    }
+}
+
+fn endpoint_path(path: Option<&At<String>>, protocol: Reading, found: &mut Diagnostics) -> Option<EndpointPath> {
+    let Some(path) = path.filter(|path| !path.value.is_empty()) else {
+        return Some(EndpointPath::Any);
+    };
+    if protocol == Reading::L4 && !matches!(path.value.as_str(), "**" | "/**") {
+        found.error(
+            Code::MatcherNotForProtocol,
+            path.at,
+            "`path` needs a protocol: without one, requests are not read",
+            "write `protocol: rest` with rules",
+        );
+        return None;
+    }
+    if !path.value.starts_with('/') && !path.value.starts_with("**") {
+        let message = format!("the endpoint path `{}` neither starts with `/` nor with `**`", path.value);
+        found.error(Code::InvalidEndpointPath, path.at, message, format!("write `/{}`", path.value));
+        return None;
+    }
+    parse_endpoint_path(&path.value, path.at, found)
+}
+
+fn parse_endpoint_path(text: &str, at: Position, found: &mut Diagnostics) -> Option<EndpointPath> {
+    match EndpointPath::parse(&pattern::canonical(text)) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            found.error(Code::InvalidGlob, at, format!("`{text}`: {error}"), "");
+            None
+        }
+    }
+}
