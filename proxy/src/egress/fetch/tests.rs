@@ -277,6 +277,24 @@ fn whole(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
 }
 
+/// Attack: present a false certificate at the first address and hope that the second one's is good enough for both.
+#[tokio::test]
+async fn a_false_certificate_is_final_whatever_the_next_address_shows() {
+    let (ours, other) = (authority(), authority());
+    let answer = || vec![Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
+    let first = ScriptedServer::tls(answer(), other.acceptor("localhost")).await;
+    let port = first.address.port();
+    let Ok(second) = ScriptedServer::start(("::1", port), answer(), Some(ours.acceptor("localhost"))).await else {
+        return; // no IPv6 here, or the port is taken
+    };
+    let outcome = ours
+        .trusting()
+        .fetch(&request(Transport::Tls, "localhost", port), limits(5 * SECOND, 10))
+        .await;
+    assert_eq!(outcome.unwrap_err(), FetchError::Tls);
+    assert!(second.requests().is_empty());
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_speak_tls_is_never_told_anything() {
     let server = ScriptedServer::plain(vec![Step::send("HTTP/1.1 200 OK\r\n\r\n")]).await;
