@@ -14,7 +14,7 @@ mod tests;
 pub mod url;
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,28 +27,20 @@ use pingora::protocols::Stream;
 use pingora::upstreams::peer::HttpPeer;
 use thiserror::Error;
 use tokio::time::Instant;
-use tollgate_policy::{Authority, Host};
+use tollgate_policy::Host;
+
+use super::destination::{Destination, Security};
+use super::resolve::{ResolveError, Resolver};
 
 pub use url::{ServiceUrl, ServiceUrlError};
-
-/// Cleartext or TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Transport {
-    /// `http`.
-    Plain,
-    /// `https`, chain and name verified.
-    Tls,
-}
 
 /// What is asked, and of whom. `Host`, `Content-Length` and `Connection` are set by [`Fetcher::fetch`].
 #[derive(Clone)]
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// Cleartext or TLS.
-    pub transport: Transport,
-    /// Whom to dial.
-    pub authority: Authority,
+    /// Whom to dial, in clear or over TLS.
+    pub destination: Destination,
     /// The request target in origin-form.
     pub target: PathAndQuery,
     /// Further fields, such as `Content-Type`.
@@ -62,8 +54,7 @@ impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
             .field("method", &self.method)
-            .field("transport", &self.transport)
-            .field("authority", &self.authority)
+            .field("destination", &self.destination)
             .field("path", &self.target.path())
             .finish_non_exhaustive()
     }
@@ -132,6 +123,7 @@ pub enum FetchError {
 #[derive(Clone)]
 pub struct Fetcher {
     connector: Arc<Connector>,
+    resolver: Arc<Resolver>,
 }
 
 impl fmt::Debug for Fetcher {
@@ -141,9 +133,9 @@ impl fmt::Debug for Fetcher {
 }
 
 impl Fetcher {
-    /// Verifies peers by the roots that `connector` was built with.
-    pub fn new(connector: Arc<Connector>) -> Self {
-        Fetcher { connector }
+    /// Verifies peers by the roots that `connector` was built with; names that the operator fixed in `resolver` are not asked of DNS.
+    pub fn new(connector: Arc<Connector>, resolver: Arc<Resolver>) -> Self {
+        Fetcher { connector, resolver }
     }
 
     /// Sends `request` once and reads the whole answer. Dropping the future closes the connection.
@@ -159,13 +151,18 @@ impl Fetcher {
 
     /// Connects to the first address that takes the connection. One that drops packets may use up only its share of the time left.
     async fn dial(&self, request: &Request, deadline: Instant) -> Result<Stream, FetchError> {
-        let addresses = resolve(&request.authority).await?;
+        let authority = request.destination.authority();
+        let addresses = self.resolver.resolve(&authority.host).await.map_err(|error| match error {
+            ResolveError::NotResolved => FetchError::Resolve,
+            ResolveError::Timeout => FetchError::Timeout,
+        })?;
         let mut left = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
         let mut first = None;
-        for address in addresses {
+        for address in addresses.iter() {
             let share = deadline.saturating_duration_since(Instant::now()) / left.max(1);
             left = left.saturating_sub(1);
-            let attempt = tokio::time::timeout(share, self.connect(address, request)).await;
+            let address = SocketAddr::new(*address, authority.port);
+            let attempt = tokio::time::timeout(share, self.connect(address, &request.destination)).await;
             match attempt.unwrap_or(Err(FetchError::Timeout)) {
                 Ok(stream) => return Ok(stream),
                 // Whoever cannot prove the name is no reason to try its neighbour.
@@ -176,13 +173,16 @@ impl Fetcher {
         Err(first.unwrap_or(FetchError::Resolve))
     }
 
-    async fn connect(&self, address: SocketAddr, request: &Request) -> Result<Stream, FetchError> {
+    async fn connect(&self, address: SocketAddr, destination: &Destination) -> Result<Stream, FetchError> {
         // pingora verifies nothing when the server name is empty; an address literal is a name too (checked against the IP SAN).
-        let name = server_name(&request.authority.host);
+        let name = match &destination.authority().host {
+            Host::Name(name) => name.to_string(),
+            Host::Address(address) => address.to_string(),
+        };
         if name.is_empty() {
             return Err(FetchError::Tls);
         }
-        let peer = HttpPeer::new(address, request.transport == Transport::Tls, name);
+        let peer = HttpPeer::new(address, destination.security() == Security::Tls, name);
         self.connector
             .transport()
             .new_stream(&peer)
@@ -193,33 +193,5 @@ impl Fetcher {
                 }
                 _ => FetchError::Connect,
             })
-    }
-}
-
-fn server_name(host: &Host) -> String {
-    match host {
-        Host::Name(name) => name.to_string(),
-        Host::Address(address) => address.to_string(),
-    }
-}
-
-async fn resolve(authority: &Authority) -> Result<Vec<SocketAddr>, FetchError> {
-    if let Some(address) = authority.host.address() {
-        return Ok(vec![SocketAddr::new(address, authority.port)]);
-    }
-    let name = authority.host.name().unwrap_or_default();
-    // RFC 6761 6.3: never asked of a server that could answer otherwise.
-    if name == "localhost" || name.ends_with(".localhost") {
-        let loopback = [IpAddr::from([127, 0, 0, 1]), IpAddr::from(std::net::Ipv6Addr::LOCALHOST)];
-        return Ok(loopback.map(|address| SocketAddr::new(address, authority.port)).into());
-    }
-    let found = tokio::net::lookup_host((name, authority.port))
-        .await
-        .map_err(|_| FetchError::Resolve)?;
-    let addresses: Vec<SocketAddr> = found.collect();
-    if addresses.is_empty() {
-        Err(FetchError::Resolve)
-    } else {
-        Ok(addresses)
     }
 }

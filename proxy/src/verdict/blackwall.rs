@@ -83,8 +83,7 @@ impl Blackwall {
         );
         Request {
             method: Method::POST,
-            transport: self.service.transport,
-            authority: self.service.authority.clone(),
+            destination: self.service.destination().clone(),
             target: self.target.clone(),
             headers,
             body,

@@ -7,9 +7,8 @@ use pingora::ErrorType;
 use pingora::http::RequestHeader;
 use pingora::protocols::Stream;
 use pingora::protocols::http::v1::client::HttpSession;
-use tollgate_policy::Authority;
 
-use super::{FetchError, Request, Response, Transport};
+use super::{FetchError, Request, Response};
 
 /// Interim answers that are read over; a service that sends more is not answering.
 const MAX_INTERIM: usize = 8;
@@ -23,24 +22,12 @@ pub(super) fn head(request: &Request) -> Result<Box<RequestHeader>, FetchError> 
     for (name, value) in &request.headers {
         head.append_header(name.clone(), value.clone()).map_err(bad)?;
     }
-    let host = HeaderValue::from_str(&host_field(&request.authority, request.transport)).map_err(|_| FetchError::BadRequest)?;
-    head.insert_header(header::HOST, host).map_err(bad)?;
+    head.insert_header(header::HOST, request.destination.host_field().clone())
+        .map_err(bad)?;
     head.insert_header(header::CONTENT_LENGTH, request.body.len()).map_err(bad)?;
     head.insert_header(header::CONNECTION, HeaderValue::from_static("close"))
         .map_err(bad)?;
     Ok(Box::new(head))
-}
-
-fn host_field(authority: &Authority, transport: Transport) -> String {
-    let default = match transport {
-        Transport::Plain => 80,
-        Transport::Tls => 443,
-    };
-    if authority.port == default {
-        authority.host.to_string()
-    } else {
-        authority.to_string()
-    }
 }
 
 /// Writes the request, reads the answer to its end.

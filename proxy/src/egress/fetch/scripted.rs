@@ -1,12 +1,13 @@
 //! A server for tests that plays a script: reads one request, then writes exactly the bytes it was told to, when it was told to.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
 
@@ -36,16 +37,17 @@ pub(crate) struct ScriptedServer {
 
 impl ScriptedServer {
     pub(crate) async fn plain(script: Vec<Step>) -> Self {
-        Self::start(script, None).await
+        Self::start("127.0.0.1:0", script, None).await.unwrap()
     }
 
     pub(crate) async fn tls(script: Vec<Step>, acceptor: TlsAcceptor) -> Self {
-        Self::start(script, Some(acceptor)).await
+        Self::start("127.0.0.1:0", script, Some(acceptor)).await.unwrap()
     }
 
-    async fn start(script: Vec<Step>, acceptor: Option<TlsAcceptor>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+    /// Fails if `at` is not to be had.
+    pub(crate) async fn start(at: impl ToSocketAddrs, script: Vec<Step>, acceptor: Option<TlsAcceptor>) -> io::Result<Self> {
+        let listener = TcpListener::bind(at).await?;
+        let address = listener.local_addr()?;
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = requests.clone();
         let accepting = tokio::spawn(async move {
@@ -63,11 +65,11 @@ impl ScriptedServer {
                 });
             }
         });
-        ScriptedServer {
+        Ok(ScriptedServer {
             address,
             requests,
             accepting: accepting.abort_handle(),
-        }
+        })
     }
 
     /// What arrived, one entry per connection that sent a whole request.

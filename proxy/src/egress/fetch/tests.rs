@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -8,7 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use tollgate_policy::HostError;
+use tollgate_policy::{Authority, HostError};
 
 use super::scripted::{ScriptedServer, Step};
 use super::*;
@@ -18,17 +20,22 @@ type Outcome = Result<(u16, &'static str), FetchError>;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn fetcher() -> Fetcher {
-    Fetcher::new(Arc::new(Connector::new(Some(ConnectorOptions::new(1)))))
+/// `localhost` has two addresses, in this order.
+fn resolver() -> Arc<Resolver> {
+    let both: Arc<[IpAddr]> = Arc::from([IpAddr::from([127, 0, 0, 1]), IpAddr::from(Ipv6Addr::LOCALHOST)]);
+    Arc::new(Resolver::new(HashMap::from([("localhost".into(), both)]), SECOND))
 }
 
-fn request(transport: Transport, host: &str, port: u16) -> Request {
+fn fetcher() -> Fetcher {
+    Fetcher::new(Arc::new(Connector::new(Some(ConnectorOptions::new(1)))), resolver())
+}
+
+fn request(security: Security, host: &str, port: u16) -> Request {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Request {
         method: Method::POST,
-        transport,
-        authority: Authority::parse(host, Some(port)).unwrap(),
+        destination: Destination::new(Authority::parse(host, Some(port)).unwrap(), security),
         target: PathAndQuery::from_static("/v1/ask?x=1"),
         headers,
         body: Bytes::from_static(b"{\"q\":1}"),
@@ -42,7 +49,7 @@ fn limits(deadline: Duration, max_response: usize) -> Limits {
 /// Fetches from a server that plays `script`.
 async fn played(script: Vec<Step>, limits: Limits) -> (Result<Response, FetchError>, Vec<String>) {
     let server = ScriptedServer::plain(script).await;
-    let request = request(Transport::Plain, "127.0.0.1", server.address.port());
+    let request = request(Security::Plain, "127.0.0.1", server.address.port());
     let outcome = fetcher().fetch(&request, limits).await;
     (outcome, server.requests())
 }
@@ -163,11 +170,11 @@ async fn nobody_there_is_told_apart_from_no_such_name() {
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let free = held.local_addr().unwrap().port();
     let dead = fetcher()
-        .fetch(&request(Transport::Plain, "127.0.0.1", free), limits(SECOND, 1))
+        .fetch(&request(Security::Plain, "127.0.0.1", free), limits(SECOND, 1))
         .await;
     assert_eq!(dead.unwrap_err(), FetchError::Connect);
     let nameless = fetcher()
-        .fetch(&request(Transport::Plain, "no-such-name.invalid", free), limits(5 * SECOND, 1))
+        .fetch(&request(Security::Plain, "no-such-name.invalid", free), limits(5 * SECOND, 1))
         .await;
     // Where no resolver answers at all, the deadline does.
     assert!(matches!(nameless.unwrap_err(), FetchError::Resolve | FetchError::Timeout));
@@ -186,7 +193,7 @@ async fn localhost_is_found_at_the_address_that_listens() {
             .unwrap();
     });
     let response = fetcher()
-        .fetch(&request(Transport::Plain, "localhost", port), limits(5 * SECOND, 10))
+        .fetch(&request(Security::Plain, "localhost", port), limits(5 * SECOND, 10))
         .await;
     assert_eq!(response.unwrap().body, "six");
     serve.await.unwrap();
@@ -232,7 +239,7 @@ impl Authorities {
         std::io::Write::write_all(&mut file, self.pem.as_bytes()).unwrap();
         let mut options = ConnectorOptions::new(1);
         options.ca_file = Some(file.path().to_str().unwrap().to_owned());
-        Fetcher::new(Arc::new(Connector::new(Some(options))))
+        Fetcher::new(Arc::new(Connector::new(Some(options))), resolver())
     }
 }
 
@@ -261,7 +268,7 @@ async fn only_a_trusted_certificate_for_the_very_name_is_spoken_to() {
         let server = ScriptedServer::tls(answer(), acceptor).await;
         let outcome = ours
             .trusting()
-            .fetch(&request(Transport::Tls, host, server.address.port()), limits(5 * SECOND, 10))
+            .fetch(&request(Security::Tls, host, server.address.port()), limits(5 * SECOND, 10))
             .await;
         assert_eq!(outcome.map(|r| r.body), expected.map(whole), "{name}");
         let asked = usize::from(expected.is_ok());
@@ -277,12 +284,30 @@ fn whole(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
 }
 
+/// Attack: present a false certificate at the first address and hope that the second one's is good enough for both.
+#[tokio::test]
+async fn a_false_certificate_is_final_whatever_the_next_address_shows() {
+    let (ours, other) = (authority(), authority());
+    let answer = || vec![Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
+    let first = ScriptedServer::tls(answer(), other.acceptor("localhost")).await;
+    let port = first.address.port();
+    let Ok(second) = ScriptedServer::start(("::1", port), answer(), Some(ours.acceptor("localhost"))).await else {
+        return; // no IPv6 here, or the port is taken
+    };
+    let outcome = ours
+        .trusting()
+        .fetch(&request(Security::Tls, "localhost", port), limits(5 * SECOND, 10))
+        .await;
+    assert_eq!(outcome.unwrap_err(), FetchError::Tls);
+    assert!(second.requests().is_empty());
+}
+
 #[tokio::test]
 async fn a_server_that_does_not_speak_tls_is_never_told_anything() {
     let server = ScriptedServer::plain(vec![Step::send("HTTP/1.1 200 OK\r\n\r\n")]).await;
     let outcome = fetcher()
         .fetch(
-            &request(Transport::Tls, "localhost", server.address.port()),
+            &request(Security::Tls, "localhost", server.address.port()),
             limits(Duration::from_millis(300), 10),
         )
         .await;
@@ -299,7 +324,7 @@ async fn truncation_without_close_notify_is_not_an_end() {
         let server = ScriptedServer::tls(script(end), ours.acceptor("localhost")).await;
         let outcome = ours
             .trusting()
-            .fetch(&request(Transport::Tls, "localhost", server.address.port()), limits(5 * SECOND, 10))
+            .fetch(&request(Security::Tls, "localhost", server.address.port()), limits(5 * SECOND, 10))
             .await;
         assert_eq!(outcome.map(|r| r.body), expected.map(whole));
     }
@@ -308,7 +333,7 @@ async fn truncation_without_close_notify_is_not_an_end() {
 #[tokio::test]
 async fn a_dropped_fetch_closes_its_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let request = request(Transport::Plain, "127.0.0.1", listener.local_addr().unwrap().port());
+    let request = request(Security::Plain, "127.0.0.1", listener.local_addr().unwrap().port());
     let task = tokio::spawn(async move { fetcher().fetch(&request, limits(60 * SECOND, 10)).await });
     let (mut tcp, _) = listener.accept().await.unwrap();
     let mut seen = Vec::new();
@@ -320,7 +345,7 @@ async fn a_dropped_fetch_closes_its_connection() {
 
 #[test]
 fn nothing_sent_or_received_is_in_debug_output() {
-    let mut request = request(Transport::Tls, "api.example.com", 443);
+    let mut request = request(Security::Tls, "api.example.com", 443);
     request.headers.insert("authorization", HeaderValue::from_static("Bearer canary"));
     request.body = Bytes::from_static(b"canary");
     request.target = PathAndQuery::from_static("/v1/ask?key=canary");

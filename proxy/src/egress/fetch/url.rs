@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, de};
 use thiserror::Error;
 use tollgate_policy::{Authority, Host, HostError};
 
-use super::Transport;
+use super::super::destination::{Destination, Security};
 
 /// Why a text is not the URL of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -30,15 +30,17 @@ pub enum ServiceUrlError {
 /// Scheme, authority and base path of a service; calls are made below the base path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceUrl {
-    /// Cleartext or TLS.
-    pub transport: Transport,
-    /// Host and port.
-    pub authority: Authority,
+    destination: Destination,
     /// Empty, or begins with a slash and does not end with one.
     base: Box<str>,
 }
 
 impl ServiceUrl {
+    /// Whom to dial, in clear or over TLS.
+    pub fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
     /// The request target of `path` (which begins with a slash) below the base path.
     pub fn target(&self, path: &'static str) -> Result<PathAndQuery, http::uri::InvalidUri> {
         PathAndQuery::from_maybe_shared(format!("{}{path}", self.base).into_bytes())
@@ -46,11 +48,11 @@ impl ServiceUrl {
 
     /// Whether the service is reached in clear over a network, where someone on the way could answer in its name.
     pub fn is_cleartext_beyond_loopback(&self) -> bool {
-        let local = match &self.authority.host {
+        let local = match &self.destination.authority().host {
             Host::Address(address) => address.is_loopback(),
             Host::Name(name) => &**name == "localhost" || name.ends_with(".localhost"),
         };
-        self.transport == Transport::Plain && !local
+        self.destination.security() == Security::Plain && !local
     }
 }
 
@@ -58,23 +60,22 @@ impl FromStr for ServiceUrl {
     type Err = ServiceUrlError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (transport, rest, default_port) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
-            (Some(rest), _) => (Transport::Plain, rest, 80),
-            (_, Some(rest)) => (Transport::Tls, rest, 443),
+        let (security, rest) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
+            (Some(rest), _) => (Security::Plain, rest),
+            (_, Some(rest)) => (Security::Tls, rest),
             _ => return Err(ServiceUrlError::Scheme),
         };
         if rest.contains(['?', '#']) {
             return Err(ServiceUrlError::QueryOrFragment);
         }
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let authority = Authority::parse(authority, Some(default_port))?;
+        let authority = Authority::parse(authority, Some(security.default_port()))?;
         let base = path.strip_suffix('/').unwrap_or(path);
         if !base.split('/').skip(1).all(is_plain_segment) {
             return Err(ServiceUrlError::Path);
         }
         Ok(ServiceUrl {
-            transport,
-            authority,
+            destination: Destination::new(authority, security),
             base: base.into(),
         })
     }
@@ -87,11 +88,8 @@ fn is_plain_segment(segment: &str) -> bool {
 
 impl fmt::Display for ServiceUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match self.transport {
-            Transport::Plain => "http",
-            Transport::Tls => "https",
-        };
-        write!(f, "{scheme}://{}{}", self.authority, self.base)
+        let (security, authority) = (self.destination.security(), self.destination.authority());
+        write!(f, "{}://{authority}{}", security.scheme(), self.base)
     }
 }
 

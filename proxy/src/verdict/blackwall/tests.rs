@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use tollgate_policy::Reason;
 
 use super::super::sample;
 use super::*;
+use crate::egress::Resolver;
 use crate::egress::fetch::scripted::{ScriptedServer, Step};
 use crate::verdict::{ReportToken, Verdict};
 
@@ -29,7 +30,10 @@ fn vector(name: &str) -> Value {
 }
 
 fn fetcher() -> Fetcher {
-    Fetcher::new(Arc::new(Connector::new(None)))
+    Fetcher::new(
+        Arc::new(Connector::new(None)),
+        Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))),
+    )
 }
 
 async fn ask(fetcher: &Fetcher, server: &ScriptedServer, claim: &Claim, timeout: Duration) -> Result<Answer, Failure> {

@@ -1,9 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+use std::collections::HashMap;
+
 use pingora::connectors::http::v2::Connector;
 use tollgate_policy::Reason;
 
 use super::*;
+use crate::egress::Resolver;
 use crate::egress::fetch::scripted::{ScriptedServer, Step};
 use crate::verdict::sample;
 
@@ -12,7 +15,10 @@ fn parse(text: &str) -> Result<VerdictConfig, String> {
 }
 
 fn fetcher() -> Fetcher {
-    Fetcher::new(Arc::new(Connector::new(None)))
+    Fetcher::new(
+        Arc::new(Connector::new(None)),
+        Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))),
+    )
 }
 
 #[test]
