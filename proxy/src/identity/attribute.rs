@@ -3,7 +3,7 @@
 //! Only `/proc` is read here, which never waits. The binaries themselves may lie on a file system that does (one a client
 //! serves, say); they are looked at in [`Attributed::vouch`].
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub(super) fn attribute(connections: &[Connection]) -> Vec<Result<Attributed, Id
     let sockets: Vec<Option<ClientSocket>> = connections.iter().map(|c| socket::find(c.client, c.listener)).collect();
     let wanted: HashSet<u64> = sockets.iter().flatten().map(|socket| socket.inode).collect();
     let owners = if wanted.is_empty() {
-        Ok(Default::default())
+        Ok(HashMap::new())
     } else {
         procfs::owners(&wanted)
     };

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Stat, fstat};
 use sha2::{Digest, Sha256};
@@ -59,10 +59,13 @@ pub enum Change {
     Different,
 }
 
+/// The place of one path. Whoever holds its lock reads the binary; whoever wants the same one waits for that, nobody else.
+type Slot = Arc<Mutex<Option<Entry>>>;
+
 /// The binaries seen so far, by path. Shared by all connections.
 #[derive(Default)]
 pub struct BinaryLedger {
-    entries: Mutex<HashMap<PathBuf, Entry>>,
+    slots: Mutex<HashMap<PathBuf, Slot>>,
 }
 
 impl BinaryLedger {
@@ -76,29 +79,28 @@ impl BinaryLedger {
     pub fn note(&self, path: &Path) -> Result<Change, IdentityError> {
         let unreadable = |source| unreadable(path, source);
         let file = File::open(path).map_err(unreadable)?;
-        self.compare(path, &file)
+        let slot = self.slot(path)?;
+        compare(&mut lock(&slot), path, &file)
     }
 
     /// Compares the file that `process` runs with what was first seen at `path`.
     pub(super) fn check(&self, path: &Path, process: &Process) -> Result<(), IdentityError> {
         let now = process.stat_executable().map_err(|source| unreadable(path, source))?;
-        if self
-            .lock()
-            .get(path)
-            .is_some_and(|entry| entry.fingerprint == Fingerprint::from(&now))
-        {
+        let slot = self.slot(path)?;
+        let mut entry = lock(&slot);
+        if entry.as_ref().is_some_and(|entry| entry.fingerprint == Fingerprint::from(&now)) {
             return Ok(());
         }
         let file = process.open_executable().map_err(|source| unreadable(path, source))?;
-        match self.compare(path, &file)? {
+        match compare(&mut entry, path, &file)? {
             Change::Same => Ok(()),
             Change::Different => Err(IdentityError::Changed { binary: path.into() }),
         }
     }
 
-    /// Binaries remembered.
+    /// Paths remembered.
     pub fn len(&self) -> usize {
-        self.lock().len()
+        lock(&self.slots).len()
     }
 
     /// Whether none was seen yet.
@@ -106,33 +108,35 @@ impl BinaryLedger {
         self.len() == 0
     }
 
-    fn compare(&self, path: &Path, file: &File) -> Result<Change, IdentityError> {
-        {
-            let entries = self.lock();
-            if entries.len() >= CAPACITY && !entries.contains_key(path) {
-                return Err(IdentityError::LedgerFull);
-            }
+    fn slot(&self, path: &Path) -> Result<Slot, IdentityError> {
+        let mut slots = lock(&self.slots);
+        if let Some(slot) = slots.get(path) {
+            return Ok(slot.clone());
         }
-        // Taken before the content: a file that changes under the reading does not match it next time, and is read again.
-        let fingerprint = Fingerprint::from(&fstat(file).map_err(|error| unreadable(path, error.into()))?);
-        if fingerprint.length > MAX_BYTES {
-            return Err(IdentityError::TooLarge { binary: path.into() });
+        if slots.len() >= CAPACITY {
+            return Err(IdentityError::LedgerFull);
         }
-        let digest = digest(file).map_err(|source| unreadable(path, source))?;
-        let mut entries = self.lock();
-        let full = entries.len() >= CAPACITY;
-        match entries.get_mut(path) {
-            Some(entry) if entry.digest == digest => entry.fingerprint = fingerprint,
-            Some(_) => return Ok(Change::Different),
-            None if full => return Err(IdentityError::LedgerFull),
-            None => drop(entries.insert(path.into(), Entry { fingerprint, digest })),
-        }
-        Ok(Change::Same)
+        Ok(slots.entry(path.into()).or_default().clone())
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+fn compare(entry: &mut Option<Entry>, path: &Path, file: &File) -> Result<Change, IdentityError> {
+    // Taken before the content: a file that changes under the reading does not match it next time, and is read again.
+    let fingerprint = Fingerprint::from(&fstat(file).map_err(|error| unreadable(path, error.into()))?);
+    if fingerprint.length > MAX_BYTES {
+        return Err(IdentityError::TooLarge { binary: path.into() });
     }
+    let digest = digest(file).map_err(|source| unreadable(path, source))?;
+    if entry.as_ref().is_some_and(|entry| entry.digest != digest) {
+        return Ok(Change::Different);
+    }
+    *entry = Some(Entry { fingerprint, digest });
+    Ok(Change::Same)
+}
+
+/// What a panic elsewhere left behind is either no entry or a whole one.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for BinaryLedger {

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, Stat, openat, readlinkat, readlinkat_raw, statat};
-use rustix::path::DecInt;
+use rustix::path::{Arg, DecInt};
 
 /// What the kernel appends to the name of a file that was removed.
 const DELETED: &[u8] = b" (deleted)";
@@ -95,7 +95,8 @@ impl Process {
 
     pub(super) fn holds(&self, socket: u64) -> bool {
         let mut held = false;
-        let _ = Scan::default().sockets_of(self, &HashSet::from([socket]), |_| held = true);
+        let descriptors = open_directory(&*self.directory, c"fd");
+        let _ = descriptors.and_then(|descriptors| Scan::default().sockets_in(&descriptors, &HashSet::from([socket]), |_| held = true));
         held
     }
 }
@@ -137,27 +138,32 @@ pub(super) fn owners(sockets: &HashSet<u64>) -> io::Result<HashMap<u64, Vec<Proc
 }
 
 fn collect(proc: &OwnedFd, pid: u32, sockets: &HashSet<u64>, scan: &mut Scan, owners: &mut HashMap<u64, Vec<Process>>) {
-    let Ok(process) = Process::open_at(proc, pid) else { return };
     // Not readable is not ours to judge: nobody's, unless somebody else holds it.
-    let _ = scan.sockets_of(&process, sockets, |socket| owners.entry(socket).or_default().push(process.clone()));
+    let Ok(descriptors) = open_directory(proc, format!("{pid}/fd")) else {
+        return;
+    };
+    let mut held = Vec::new();
+    let _ = scan.sockets_in(&descriptors, sockets, |socket| held.push(socket));
+    if held.is_empty() {
+        return;
+    }
+    // Should the number have passed to another process by now, that one is found not to hold the socket.
+    let Ok(process) = Process::open_at(proc, pid) else { return };
+    for socket in held {
+        owners.entry(socket).or_default().push(process.clone());
+    }
 }
 
 impl Scan {
-    /// Calls `found` once for each of `wanted` that the process holds. Newest descriptors first: a client's latest
-    /// connection is among its highest ones.
-    fn sockets_of(&mut self, process: &Process, wanted: &HashSet<u64>, mut found: impl FnMut(u64)) -> io::Result<()> {
-        let directory = openat(
-            &process.directory,
-            c"fd",
-            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
+    /// Calls `found` once for each of `wanted` among a process's descriptors. Newest first: a client's latest connection is
+    /// among its highest ones.
+    fn sockets_in(&mut self, directory: &OwnedFd, wanted: &HashSet<u64>, mut found: impl FnMut(u64)) -> io::Result<()> {
         self.descriptors.clear();
-        each_number_in(&directory, |descriptor| self.descriptors.push(descriptor))?;
+        each_number_in(directory, |descriptor| self.descriptors.push(descriptor))?;
         let mut seen: Vec<u64> = Vec::new();
         for &descriptor in self.descriptors.iter().rev() {
             let mut buffer = [MaybeUninit::uninit(); 64];
-            let Ok((target, _)) = readlinkat_raw(&directory, DecInt::new(descriptor), &mut buffer[..]) else {
+            let Ok((target, _)) = readlinkat_raw(directory, DecInt::new(descriptor), &mut buffer[..]) else {
                 continue;
             };
             let Some(socket) = parse_socket(target).filter(|socket| wanted.contains(socket) && !seen.contains(socket)) else {
@@ -177,6 +183,15 @@ impl Scan {
 fn parse_socket(target: &[u8]) -> Option<u64> {
     let digits = target.strip_prefix(b"socket:[")?.strip_suffix(b"]")?;
     std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+fn open_directory(at: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
+    Ok(openat(
+        at,
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
 }
 
 fn proc_directory(access: OFlags) -> io::Result<OwnedFd> {

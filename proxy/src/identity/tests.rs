@@ -17,13 +17,16 @@ struct Running(Child);
 impl Running {
     /// Starts `binary`, a bash, with `script`; returns when it has printed a line.
     fn bash(binary: &Path, script: &str, port: u16) -> Self {
-        let mut child = Command::new(binary)
-            .args(["-c", script])
-            .env("PORT", port.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(binary);
+        command.args(["-c", script]).env("PORT", port.to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = loop {
+            match command.spawn() {
+                // A child that another test has just forked still holds our copy open for writing, until it execs.
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+                spawned => break spawned.unwrap(),
+            }
+        };
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n", "{script}");

@@ -74,19 +74,7 @@ fn a_full_ledger_takes_no_more_and_forgets_nothing() {
     let ledger = BinaryLedger::new();
     let known = file(&directory, "known", "one");
     ledger.note(&known).unwrap();
-    let entry = |n: u64| Entry {
-        fingerprint: Fingerprint {
-            device: 0,
-            inode: n,
-            length: 0,
-            modified: (0, 0),
-            changed: (0, 0),
-        },
-        digest: [0; 32],
-    };
-    ledger
-        .lock()
-        .extend((1..CAPACITY as u64).map(|n| (PathBuf::from(format!("/copy/{n}")), entry(n))));
+    lock(&ledger.slots).extend((1..CAPACITY).map(|n| (PathBuf::from(format!("/copy/{n}")), Slot::default())));
     let copy = file(&directory, "copy", "one");
     assert!(matches!(ledger.note(&copy), Err(IdentityError::LedgerFull)));
     assert_eq!(ledger.len(), CAPACITY);
