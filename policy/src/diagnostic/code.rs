@@ -130,6 +130,11 @@ codes! {
     DenyMissesBase = "deny-misses-base";
     /// No rule at all: everything is denied.
     NoPolicies = "no-policies";
+
+    /// An endpoint lists a payment rail, which stays shut whatever the policy says.
+    RailListed = "rail-listed";
+    /// An endpoint's traffic is not read, so payments to it cannot be seen.
+    PaymentsNotVisible = "payments-not-visible";
 }
 
 impl fmt::Display for Code {

@@ -1,11 +1,12 @@
 //! The two files that most commands read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::CliError;
 use crate::config::Config;
+use crate::serve::Settings;
 
 /// `--policy` and `--config`.
 #[derive(Debug, Clone, Args)]
@@ -22,5 +23,11 @@ impl Documents {
     /// Reads the operator's file.
     pub fn load_config(&self) -> Result<Config, CliError> {
         Ok(Config::load(self.config.as_deref())?)
+    }
+
+    /// Reads the operator's file, and says where everything is.
+    pub fn settings(&self) -> Result<Settings, CliError> {
+        let directory = self.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
+        Ok(Settings { policy: self.policy.clone(), config: self.load_config()?, directory })
     }
 }

@@ -1,10 +1,20 @@
 //! `tollgate exec`: the proxy, and one command behind it.
 
 use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tollgate_certs::{ClientEnvironment, DEFAULT_NO_PROXY};
 
 use super::{CliError, Documents, Exit};
+use crate::audit::Output;
+use crate::config::ListenConfig;
+use crate::serve::Tollgate;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -16,7 +26,52 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(Arguments { documents, command }: Arguments) -> Result<Exit, CliError> {
-    let _config = documents.load_config()?;
-    drop(command);
-    Err(CliError::NotSupportedYet("`tollgate exec`"))
+    let mut settings = documents.settings()?;
+    if settings.config.listen == ListenConfig::default() {
+        // Several commands may run side by side, each behind a proxy of its own.
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        settings.config.listen = settings.config.listen.overridden(Some(any), Some(any));
+    }
+    // Standard output is the command's.
+    settings.config.audit.output.get_or_insert(Output::Stderr);
+    // Where loopback may be dialled, it is meant to be reached through the proxy.
+    let no_proxy = if settings.config.insecure.allow_loopback { "" } else { DEFAULT_NO_PROXY };
+    super::runtime()?.block_on(async {
+        let tollgate = Tollgate::start(settings).await?;
+        let trust = tollgate.trust();
+        let proxy = format!("http://{}", tollgate.proxy());
+        let environment = ClientEnvironment::new(&proxy, &trust.ca, &trust.bundle, no_proxy).map_err(|e| CliError::Usage(e.to_string()))?;
+        let Some((program, arguments)) = command.split_first() else {
+            return Err(CliError::Usage("no command".to_owned()));
+        };
+        let mut child = Command::new(program);
+        child.args(arguments).envs(environment.variables().iter().map(|variable| (variable.name, &variable.value)));
+        let child = child.kill_on_drop(true).spawn();
+        let child = child.map_err(|source| CliError::Command { program: program.display().to_string(), source })?;
+        let status = tollgate.serve_until(wait(child)).await.map_err(CliError::Runtime)?;
+        Ok(Exit::Child(code(status)))
+    })
+}
+
+/// Waits for the command, passing on the signal that asks us to end; a terminal's Ctrl-C reaches the command by itself.
+async fn wait(mut child: Child) -> std::io::Result<ExitStatus> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    loop {
+        tokio::select! {
+            status = child.wait() => return status,
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {
+                if let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
+                    let _ = kill_process(pid, Signal::TERM);
+                }
+            }
+        }
+    }
+}
+
+/// As a shell tells it: 128 and the signal's number where a signal ended the command.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
 }

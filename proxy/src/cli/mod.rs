@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::config::ConfigError;
 use crate::logging::{self, LogFormat, LoggingError};
+use crate::serve::StartError;
 
 pub use documents::Documents;
 pub use run::Listeners;
@@ -59,6 +60,20 @@ pub enum CliError {
     /// A combination of arguments that has no meaning.
     #[error("tollgate: error[usage]: {0}")]
     Usage(String),
+    /// Tollgate does not start.
+    #[error("tollgate: error[start]: {0}")]
+    Start(#[from] StartError),
+    /// The command that was to be run.
+    #[error("tollgate: error[command]: cannot run {program}: {source}")]
+    Command {
+        /// The command.
+        program: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The runtime, signals or a child process.
+    #[error("tollgate: error[runtime]: {0}")]
+    Runtime(#[source] std::io::Error),
     /// A subcommand or format that is promised but not here yet.
     #[error("tollgate: error[not-supported-yet]: {0} is not supported yet")]
     NotSupportedYet(&'static str),
@@ -102,6 +117,11 @@ pub fn main() -> ExitCode {
             Exit::Unusable.into()
         }
     }
+}
+
+/// The runtime that serves.
+fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CliError::Runtime)
 }
 
 fn dispatch(command: Command) -> Result<Exit, CliError> {

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 
 use clap::Args;
 
-use super::{CliError, Documents, Exit};
+use super::{CliError, Documents, Exit, output};
+use crate::audit::Output;
 use crate::config::ListenConfig;
+use crate::serve::{Signals, Tollgate};
 
 /// `--listen` and `--admin`.
 #[derive(Debug, Clone, Copy, Default, Args)]
@@ -34,7 +36,15 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(Arguments { documents, listeners }: Arguments) -> Result<Exit, CliError> {
-    let mut config = documents.load_config()?;
-    config.listen = listeners.over(config.listen);
-    Err(CliError::NotSupportedYet("`tollgate run`"))
+    let mut settings = documents.settings()?;
+    settings.config.listen = listeners.over(settings.config.listen);
+    settings.config.audit.output.get_or_insert(Output::Stdout);
+    super::runtime()?.block_on(async {
+        let signals = Signals::listen().map_err(CliError::Runtime)?;
+        let tollgate = Tollgate::start(settings).await?;
+        let (proxy, admin, ca) = (tollgate.proxy(), tollgate.admin(), tollgate.trust().ca.display());
+        output::result(format_args!("tollgate ready proxy={proxy} admin={admin} ca={ca}"));
+        signals.serve(tollgate).await;
+        Ok(Exit::Yes)
+    })
 }

@@ -36,7 +36,7 @@ pub struct Engine {
     /// The rules.
     pub gate: Arc<Gate>,
     /// Names to addresses.
-    pub resolver: Resolver,
+    pub resolver: Arc<Resolver>,
     /// Dials and pools.
     pub connector: Arc<Connector>,
     /// Connections to processes.

@@ -33,6 +33,7 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
     let config = &settings.config;
     let Certificates { leaves, trust, roots_pem, folder } = certificates(&config.tls)?;
     let connector = connector::connector(&roots_pem, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
+    let resolver = Arc::new(Resolver::new(fixed_names(config), config.limits.resolve));
     let terms = operator_terms(config)?;
     let metrics = Arc::new(Metrics::new(terms.assets().map(|allowed| format!("{}/{}", allowed.asset.network, allowed.asset.address)))?);
     let loopback = if config.insecure.allow_loopback { LoopbackDial::Allowed } else { LoopbackDial::Never };
@@ -40,14 +41,14 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
         rails: Rails::new(&config.rails)?,
         terms,
         loopback,
-        desk: config.verdict.open(&settings.directory, &Fetcher::new(connector.clone()))?,
+        desk: config.verdict.open(&settings.directory, &Fetcher::new(connector.clone(), resolver.clone()))?,
     };
-    let nothing = Stanzas { operator: &config.payments }.ruleset(0, Policy::default());
+    let nothing = Stanzas { operator: &config.payments }.ruleset(0, Policy::deny_all());
     let output = config.audit.output.clone().unwrap_or(Output::Stdout);
     let audit = Arc::new(Sink::start(&output, config.limits.audit_unwritten)?);
     let engine = Engine {
         gate: Arc::new(Gate::new(standing, nothing)),
-        resolver: Resolver::new(fixed_names(config), config.limits.resolve),
+        resolver,
         connector,
         identities: Identities::start(Arc::new(BinaryLedger::default())).map_err(StartError::Identity)?,
         credentials: CredentialStore::from_env(&config.credentials)?,

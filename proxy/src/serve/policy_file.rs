@@ -104,8 +104,8 @@ impl PolicyFile {
         let outcome = tollgate_policy::load(source, &stanzas);
         let file = self.path.display().to_string();
         let rails = &self.engine.gate.standing().rails;
-        let rail_lints = outcome.policy.iter().flat_map(|policy| crate::gate::lints::rails_listed(policy, rails));
-        let diagnostics: Vec<_> = outcome.diagnostics.iter().cloned().chain(rail_lints).collect();
+        let lints = outcome.policy.iter().flat_map(|policy| crate::gate::lints::findings(policy, rails));
+        let diagnostics: Vec<_> = outcome.diagnostics.iter().cloned().chain(lints).collect();
         let text = diagnostics.iter().map(|diagnostic| diagnostic.render(&file, source)).collect::<Vec<_>>().join("\n");
         let Some(policy) = outcome.policy else { return self.reject(text) };
         for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning) {

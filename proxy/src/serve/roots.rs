@@ -41,7 +41,7 @@ pub(super) fn certificates(config: &TlsConfig) -> Result<Certificates, StartErro
     };
     let trust = TrustBundle::write(place, &authority, &roots).map_err(|e| failed(&e))?;
     let roots_pem = pem(&roots).map_err(|e| failed(&e))?;
-    let lifetime = LeafLifetime::new(config.leaf_lifetime).map_err(|e| failed(&e))?;
+    let lifetime = LeafLifetime::try_from(config.leaf_lifetime).map_err(|e| failed(&e))?;
     let capacity: NonZeroUsize = DEFAULT_CAPACITY;
     let leaves = LeafCache::new(authority, lifetime, capacity).map_err(|e| failed(&e))?;
     Ok(Certificates { leaves: Arc::new(leaves), trust, roots_pem, folder })

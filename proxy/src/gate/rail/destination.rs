@@ -43,3 +43,11 @@ fn is_below(host: &Host, apex: &Host) -> bool {
         _ => false,
     }
 }
+
+impl Rails {
+    /// Every host that is listed by name: built in and the operator's.
+    pub fn names(&self) -> impl Iterator<Item = Host> {
+        let built_in = self.hosts.keys().filter_map(|name| Host::parse(name).ok());
+        built_in.chain(self.own.iter().map(|own| own.host.clone()))
+    }
+}
