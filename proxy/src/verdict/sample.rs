@@ -4,7 +4,7 @@
 use ruint::aliases::U256;
 use tollgate_policy::Authority;
 
-use crate::x402::claim::{Asset, AtomicAmount, Claim, EvmAddress, NonceHash, PaymentHash, Resource, Scheme, Version};
+use crate::x402::claim::{Asset, AtomicAmount, Claim, EvmAddress, NonceHash, PaymentHash, RequestHash, Resource, Scheme, Version};
 use crate::x402::network::Caip2;
 
 /// The payee that the recorded service knows well.
@@ -40,6 +40,8 @@ pub(crate) fn claim() -> Claim {
         },
         payment_hash: PaymentHash([0xaa; 32]),
         nonce_hash: NonceHash([0xbb; 32]),
+        identifier_hash: None,
+        request_hash: RequestHash([0xcc; 32]),
     }
 }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::x402::claim::{AtomicAmount, Claim, Resource};
+use crate::x402::claim::{Claim, Resource};
 use crate::x402::network::Caip2;
 
 /// Longest `resource` that is told; a longer one is left out.
@@ -53,7 +53,7 @@ struct Question<'a> {
 pub(super) fn body(claim: &Claim, agent_id: Option<&AgentId>) -> Bytes {
     let question = Question {
         counterparty: claim.payee.to_string(),
-        amount: decimal(claim.amount, claim.asset.decimals),
+        amount: claim.amount.to_decimal(claim.asset.decimals),
         asset: claim.asset.address.to_string(),
         chain: chain(claim.asset.network),
         resource: resource(&claim.resource),
@@ -79,18 +79,6 @@ fn resource(resource: &Resource) -> Option<String> {
     let end = text.find(['?', '#']).unwrap_or(text.len());
     text.truncate(end);
     (text.len() <= MAX_RESOURCE).then_some(text)
-}
-
-/// `amount / 10^decimals`, exact: ASCII digits, no exponent, no sign, no superfluous zeros.
-fn decimal(amount: AtomicAmount, decimals: u8) -> String {
-    let digits = amount.0.to_string();
-    let scale = usize::from(decimals);
-    let padded = format!("{digits:0>width$}", width = scale + 1);
-    let (whole, fraction) = padded.split_at(padded.len() - scale);
-    match fraction.trim_end_matches('0') {
-        "" => whole.to_owned(),
-        fraction => format!("{whole}.{fraction}"),
-    }
 }
 
 #[cfg(test)]

@@ -183,33 +183,25 @@ fn read<T: de::DeserializeOwned>(file: &Path) -> Result<Vec<T>, ListError> {
     Ok(list.unwrap_or_default())
 }
 
-/// `0x` and 40 hex digits in any case.
+/// As [`EvmAddress::parse`] takes it: a mistyped mixed-case address fails its checksum.
 struct AddressText(EvmAddress);
 
 impl<'de> Deserialize<'de> for AddressText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let mut bytes = [0; 20];
-        let decoded = text.strip_prefix("0x").map(|digits| hex::decode_to_slice(digits, &mut bytes));
-        match decoded {
-            Some(Ok(())) => Ok(AddressText(EvmAddress(bytes))),
-            _ => Err(de::Error::custom("expected an EVM address: 0x and 40 hex digits")),
-        }
+        EvmAddress::parse(&text)
+            .map(AddressText)
+            .map_err(|error| de::Error::custom(format_args!("address: {error}")))
     }
 }
 
-/// `eip155:` and a chain id.
+/// As [`Caip2::parse`] takes it.
 struct NetworkText(Caip2);
 
 impl<'de> Deserialize<'de> for NetworkText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let reference = text.strip_prefix("eip155:").unwrap_or_default();
-        let canonical = !reference.is_empty() && !reference.starts_with('0') && reference.bytes().all(|b| b.is_ascii_digit());
-        match reference.parse() {
-            Ok(chain_id) if canonical => Ok(NetworkText(Caip2 { chain_id })),
-            _ => Err(de::Error::custom("expected a network such as eip155:8453")),
-        }
+        Caip2::parse(&text).map(NetworkText).map_err(de::Error::custom)
     }
 }
 

@@ -1,98 +1,55 @@
 //! A payee's usual price and what an amount is to it, in exact integers: no float decides about money.
 
-use std::str::FromStr;
-
 use ruint::Uint;
 use serde::{Deserialize, Deserializer, de};
-use thiserror::Error;
 
 use super::super::Verdict;
+use crate::x402::amount::DecimalAmount;
 use crate::x402::claim::AtomicAmount;
 
-/// Twice the width of an amount: products below do not overflow, and those that would are held.
+/// Twice the width of an amount, so that no product below overflows.
 type Wide = Uint<512, 8>;
 
 /// From this multiple of the price on, a payment is stopped.
 const STOP_AT: u64 = 8;
-/// Digits in a decimal, on both sides of the point together.
-const MAX_DIGITS: usize = 30;
+/// Decimal places of a tolerance.
+const TOLERANCE_PLACES: u8 = 3;
 
-/// Why a text is not a price or a tolerance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(super) enum DecimalError {
-    #[error("expected a plain decimal such as \"0.01\", with at most 30 digits")]
-    Shape,
-    #[error("a price must be greater than 0")]
-    NotPositive,
-    #[error("a tolerance must be at least 1 and less than 8")]
-    Tolerance,
-}
-
-/// An exact non-negative decimal: `digits / 10^scale`.
+/// What one call usually costs, in the asset's own units; not zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Decimal {
-    digits: u128,
-    scale: usize,
-}
-
-impl FromStr for Decimal {
-    type Err = DecimalError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (whole, fraction) = match text.split_once('.') {
-            Some((_, "")) => return Err(DecimalError::Shape),
-            Some(parts) => parts,
-            None => (text, ""),
-        };
-        let all = format!("{whole}{fraction}");
-        if whole.is_empty() || all.len() > MAX_DIGITS || !all.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(DecimalError::Shape);
-        }
-        Ok(Decimal {
-            digits: all.parse().map_err(|_| DecimalError::Shape)?,
-            scale: fraction.len(),
-        })
-    }
-}
-
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
-    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-}
-
-/// What one unit of the service usually costs, in the asset's own units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Price(Decimal);
+pub(super) struct Price(DecimalAmount);
 
 impl<'de> Deserialize<'de> for Price {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let decimal = text(deserializer)?;
-        if decimal.digits == 0 {
-            return Err(de::Error::custom(DecimalError::NotPositive));
+        let text = String::deserialize(deserializer)?;
+        let price = DecimalAmount::parse(&text).map_err(|error| de::Error::custom(format_args!("price: {error}")))?;
+        if !text.bytes().any(|b| matches!(b, b'1'..=b'9')) {
+            return Err(de::Error::custom("a price must be greater than 0"));
         }
-        Ok(Price(decimal))
+        Ok(Price(price))
     }
 }
 
-/// How many times the price still passes.
+/// How many times the price still passes, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tolerance(Decimal);
+pub(super) struct Tolerance(u64);
 
 /// 3.1, where a Blackwall service begins to hold.
 impl Default for Tolerance {
     fn default() -> Self {
-        Tolerance(Decimal { digits: 31, scale: 1 })
+        Tolerance(3_100)
     }
 }
 
 impl<'de> Deserialize<'de> for Tolerance {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let decimal = text(deserializer)?;
-        let one = power_of_ten(decimal.scale);
-        let digits = Wide::from(decimal.digits);
-        if one.is_none_or(|one| digits < one || digits >= one * Wide::from(STOP_AT)) {
-            return Err(de::Error::custom(DecimalError::Tolerance));
+        let parsed = AtomicAmount::parse_decimal(&String::deserialize(deserializer)?, TOLERANCE_PLACES);
+        match parsed.ok().and_then(AtomicAmount::to_u64) {
+            Some(thousandths) if (1_000..STOP_AT * 1_000).contains(&thousandths) => Ok(Tolerance(thousandths)),
+            _ => Err(de::Error::custom(
+                "a tolerance must be at least 1 and less than 8, with at most 3 decimal places",
+            )),
         }
-        Ok(Tolerance(decimal))
     }
 }
 
@@ -104,26 +61,20 @@ pub(super) struct Usual {
 }
 
 impl Usual {
-    /// The verdict on `amount` of an asset with `decimals`. What cannot be computed is held.
+    /// The verdict on `amount` of an asset with `decimals`. A price finer than the asset, or too large for it, is none: held.
     pub(super) fn judge(self, amount: AtomicAmount, decimals: u8) -> Verdict {
-        self.compare(amount, decimals).unwrap_or(Verdict::Hold)
-    }
-
-    /// Both sides of `amount / 10^decimals <= factor * price` are multiplied until no fraction is left.
-    fn compare(self, amount: AtomicAmount, decimals: u8) -> Option<Verdict> {
-        let (price, tolerance) = (self.price.0, self.tolerance.0);
-        let amount = Wide::from(amount.0).checked_mul(power_of_ten(price.scale)?)?;
-        let price = Wide::from(price.digits).checked_mul(power_of_ten(usize::from(decimals))?)?;
-        if amount >= price.checked_mul(Wide::from(STOP_AT))? {
-            return Some(Verdict::Stop);
+        let Ok(price) = self.price.0.to_atomic(decimals) else {
+            return Verdict::Hold;
+        };
+        let (amount, price) = (Wide::from(amount.0), Wide::from(price.0));
+        if amount >= price * Wide::from(STOP_AT) {
+            Verdict::Stop
+        } else if !amount.is_zero() && amount * Wide::from(1_000_u64) <= price * Wide::from(self.tolerance.0) {
+            Verdict::Go
+        } else {
+            Verdict::Hold
         }
-        let passes = amount.checked_mul(power_of_ten(tolerance.scale)?)? <= price.checked_mul(Wide::from(tolerance.digits))?;
-        Some(if passes && !amount.is_zero() { Verdict::Go } else { Verdict::Hold })
     }
-}
-
-fn power_of_ten(exponent: usize) -> Option<Wide> {
-    Wide::from(10_u64).checked_pow(Wide::from(exponent))
 }
 
 #[cfg(test)]

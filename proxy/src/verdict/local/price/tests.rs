@@ -40,7 +40,7 @@ fn ratios_decide_exactly() {
         // Other decimals, and a price finer than the asset.
         ("1", None, "3100000000000000000", 18, Go),
         ("1", None, "3100000000000000001", 18, Hold),
-        ("0.0000000001", None, "1", 6, Stop),
+        ("0.0000000001", None, "1", 6, Hold),
         ("7", None, "7", 0, Go),
         ("7", None, "56", 0, Stop),
         // What cannot be computed is held.
@@ -85,15 +85,16 @@ fn prices_and_tolerances_are_plain_decimals() {
         "0x1",
         "\u{ff11}",
         "1.2.3",
-        &"9".repeat(31),
+        "01",
+        &"9".repeat(79),
     ] {
         assert!(!price(bad), "{bad}");
     }
     let tolerance = |text: &str| serde_json::from_value::<Tolerance>(text.into()).is_ok();
-    for good in ["1", "3.1", "7.9999"] {
+    for good in ["1", "3.1", "7.999"] {
         assert!(tolerance(good), "{good}");
     }
-    for bad in ["0", "0.99", "8", "8.0", "100", "-2"] {
+    for bad in ["0", "0.99", "8", "8.0", "7.9999", "100", "-2", ""] {
         assert!(!tolerance(bad), "{bad}");
     }
 }
