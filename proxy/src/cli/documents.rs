@@ -28,6 +28,10 @@ impl Documents {
     /// Reads the operator's file, and says where everything is.
     pub fn settings(&self) -> Result<Settings, CliError> {
         let directory = self.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
-        Ok(Settings { policy: self.policy.clone(), config: self.load_config()?, directory })
+        Ok(Settings {
+            policy: self.policy.clone(),
+            config: self.load_config()?,
+            directory,
+        })
     }
 }

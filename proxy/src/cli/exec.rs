@@ -35,7 +35,11 @@ pub(super) fn run(Arguments { documents, command }: Arguments) -> Result<Exit, C
     // Standard output is the command's.
     settings.config.audit.output.get_or_insert(Output::Stderr);
     // Where loopback may be dialled, it is meant to be reached through the proxy.
-    let no_proxy = if settings.config.insecure.allow_loopback { "" } else { DEFAULT_NO_PROXY };
+    let no_proxy = if settings.config.insecure.allow_loopback {
+        ""
+    } else {
+        DEFAULT_NO_PROXY
+    };
     super::runtime()?.block_on(async {
         let tollgate = Tollgate::start(settings).await?;
         let trust = tollgate.trust();
@@ -45,9 +49,14 @@ pub(super) fn run(Arguments { documents, command }: Arguments) -> Result<Exit, C
             return Err(CliError::Usage("no command".to_owned()));
         };
         let mut child = Command::new(program);
-        child.args(arguments).envs(environment.variables().iter().map(|variable| (variable.name, &variable.value)));
+        child
+            .args(arguments)
+            .envs(environment.variables().iter().map(|variable| (variable.name, &variable.value)));
         let child = child.kill_on_drop(true).spawn();
-        let child = child.map_err(|source| CliError::Command { program: program.display().to_string(), source })?;
+        let child = child.map_err(|source| CliError::Command {
+            program: program.display().to_string(),
+            source,
+        })?;
         let status = tollgate.serve_until(wait(child)).await.map_err(CliError::Runtime)?;
         Ok(Exit::Child(code(status)))
     })

@@ -121,7 +121,10 @@ pub fn main() -> ExitCode {
 
 /// The runtime that serves.
 fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CliError::Runtime)
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(CliError::Runtime)
 }
 
 fn dispatch(command: Command) -> Result<Exit, CliError> {

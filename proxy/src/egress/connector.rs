@@ -18,6 +18,9 @@ use crate::config::Limits;
 
 /// Streams on one origin connection.
 const H2_STREAMS: usize = 100;
+/// What an origin may have under way to us: pingora's 8 MiB would sit in memory for every slow reader.
+const H2_STREAM_WINDOW: u32 = 512 << 10;
+const H2_CONNECTION_WINDOW: u32 = 2 << 20;
 
 /// The connector could not be built.
 #[derive(Debug, Error)]
@@ -66,6 +69,8 @@ pub(super) fn peer(destination: &Destination, address: IpAddr, group: PoolGroup,
     if tls {
         peer.options.set_http_version(2, 1);
         peer.options.max_h2_streams = H2_STREAMS;
+        peer.options.h2_stream_window_size = Some(H2_STREAM_WINDOW);
+        peer.options.h2_connection_window_size = Some(H2_CONNECTION_WINDOW);
     }
     peer.group_key = group.0;
     peer.options.connection_timeout = Some(connect);

@@ -38,7 +38,11 @@ pub(crate) struct Held {
 /// Reads as much of the body as has to be judged.
 pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
     if down.is_body_empty() {
-        return Ok(Held { body: Body::Whole(Bytes::new()), to_judge: None, reservation: held.reserve() });
+        return Ok(Held {
+            body: Body::Whole(Bytes::new()),
+            to_judge: None,
+            reservation: held.reserve(),
+        });
     }
     if is_websocket(down.req_header()) {
         // CVE-2026-2833: an Upgrade with a body lets bytes past the rules before the origin agrees to it.
@@ -50,7 +54,11 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
     }
     if is_grpc(down) {
         // A bidirectional stream must start before its first message is there; messages are length-prefixed, never bare JSON.
-        return Ok(Held { body: Body::Streamed(Bytes::new()), to_judge: None, reservation: held.reserve() });
+        return Ok(Held {
+            body: Body::Streamed(Bytes::new()),
+            to_judge: None,
+            reservation: held.reserve(),
+        });
     }
     let reading = read_to_judge(down, coding, limits, held);
     match tokio::time::timeout(limits.body_read, reading).await {
@@ -83,7 +91,11 @@ async fn read_to_judge(down: &mut ServerSession, coding: Coding, limits: &Limits
         let bytes = so_far.len();
         if look == Look::OtherThanJson && !done {
             let prefix = if more.is_empty() { first } else { more.freeze() };
-            return Ok(Held { body: Body::Streamed(prefix), to_judge: None, reservation });
+            return Ok(Held {
+                body: Body::Streamed(prefix),
+                to_judge: None,
+                reservation,
+            });
         }
         if done {
             let whole = if more.is_empty() { first } else { more.freeze() };
@@ -91,7 +103,11 @@ async fn read_to_judge(down: &mut ServerSession, coding: Coding, limits: &Limits
                 Look::OtherThanJson => None,
                 Look::Json | Look::Undecided => Some(coding.decode(&whole, limits.body_held).map(|Decoded(bytes)| bytes)?),
             };
-            return Ok(Held { body: Body::Whole(whole), to_judge, reservation });
+            return Ok(Held {
+                body: Body::Whole(whole),
+                to_judge,
+                reservation,
+            });
         }
         if bytes > limits.body_held {
             return Err(too_large(limits.body_held));
@@ -100,7 +116,11 @@ async fn read_to_judge(down: &mut ServerSession, coding: Coding, limits: &Limits
 }
 
 fn too_large(limit: usize) -> Failure {
-    Denial::new(Reason::BodyTooLarge, format!("a JSON body over {limit} bytes cannot be held and judged")).into()
+    Denial::new(
+        Reason::BodyTooLarge,
+        format!("a JSON body over {limit} bytes cannot be held and judged"),
+    )
+    .into()
 }
 
 fn is_grpc(down: &ServerSession) -> bool {

@@ -23,7 +23,12 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(address: SocketAddr, listener: SocketAddr) -> Arc<Self> {
-        Arc::new(Client { id: ConnectionId::next(), address, listener, caller: OnceCell::new() })
+        Arc::new(Client {
+            id: ConnectionId::next(),
+            address,
+            listener,
+            caller: OnceCell::new(),
+        })
     }
 }
 
@@ -45,17 +50,26 @@ enum Route {
 impl Connection {
     /// A connection whose requests name their origins themselves.
     pub(crate) fn forward(client: Arc<Client>) -> Arc<Self> {
-        Arc::new(Connection { client, route: Route::Forward(Mutex::default()) })
+        Arc::new(Connection {
+            client,
+            route: Route::Forward(Mutex::default()),
+        })
     }
 
     /// A tunnel to `origin`.
     pub(crate) fn tunnelled(client: Arc<Client>, origin: Arc<Origin>) -> Arc<Self> {
-        Arc::new(Connection { client, route: Route::Tunnel(origin) })
+        Arc::new(Connection {
+            client,
+            route: Route::Tunnel(origin),
+        })
     }
 
     /// A tunnel whose bytes pass unread.
     pub(crate) fn unread(client: Arc<Client>, authority: Authority, addresses: Arc<[IpAddr]>) -> Arc<Self> {
-        Arc::new(Connection { client, route: Route::Unread(authority, addresses) })
+        Arc::new(Connection {
+            client,
+            route: Route::Unread(authority, addresses),
+        })
     }
 
     /// How its requests came in.

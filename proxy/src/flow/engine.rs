@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tollgate_policy::{Authority, Reason};
 
-use super::body::HeldBytes;
 use super::answer;
+use super::body::HeldBytes;
 use super::connection::{Client, Connection};
 use super::record::Record;
 use crate::audit::{Adapter, Process, Protocol, Sink};
@@ -65,10 +65,14 @@ impl Engine {
 
     /// Whether the rules still list what the connection leads to.
     pub(crate) async fn still_allowed(&self, rules: &Ruleset, connection: &Connection) -> bool {
-        let Some((authority, addresses)) = connection.leads_to() else { return true };
+        let Some((authority, addresses)) = connection.leads_to() else {
+            return true;
+        };
         let caller = self.caller(&connection.client, rules, &authority).await;
         let route = self.gate.judge_connection(rules, &authority, caller);
-        route.and_then(|route| self.gate.judge_addresses(&route, &authority, &addresses)).is_ok()
+        route
+            .and_then(|route| self.gate.judge_addresses(&route, &authority, &addresses))
+            .is_ok()
     }
 
     /// Answers bytes that are no request, on a connection where no session can.
@@ -109,7 +113,10 @@ impl Engine {
             record.towards(&authority);
             record.addresses = addresses;
         }
-        let denial = Denial::new(Reason::PolicyStale, "the policy changed while the request was under way, and no longer allows it");
+        let denial = Denial::new(
+            Reason::PolicyStale,
+            "the policy changed while the request was under way, and no longer allows it",
+        );
         record.denied(&denial);
         let id = record.id.to_string();
         let _ = answer::deny(down, &denial, &record.subject(Layer::L4, &id)).await;

@@ -41,7 +41,11 @@ impl Engine {
     /// Serves one request.
     pub(crate) async fn exchange(&self, connection: &Connection, down: &mut ServerSession) -> Outcome {
         let rules = self.gate.rules();
-        let protocol = if matches!(down, ServerSession::H2(_)) { Protocol::Http2 } else { Protocol::Http1 };
+        let protocol = if matches!(down, ServerSession::H2(_)) {
+            Protocol::Http2
+        } else {
+            Protocol::Http1
+        };
         let mut record = Record::begin(self, &connection.client, rules.generation, connection.adapter(), protocol);
         let outcome = match self.run(connection, &rules, down, &mut record).await {
             Ok(outcome) => outcome,
@@ -82,7 +86,9 @@ impl Engine {
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
         let credentials = self.resolve_credentials(&head, down)?;
-        self.audit.ready().map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
+        self.audit
+            .ready()
+            .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
 
         // 7. Send, relaying interim answers, until the final head is here.
         let resend = if paid.is_some() { Resend::Never } else { Resend::WhereSafe };
@@ -195,21 +201,25 @@ impl Engine {
     fn resolve_credentials(&self, head: &Head, down: &ServerSession) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
         let authority = head.destination.authority();
         let headers = &down.req_header().headers;
-        self.credentials.resolve_all(&authority.host, authority.port, headers).map_err(|error| credential_denial(&error).into())
+        self.credentials
+            .resolve_all(&authority.host, authority.port, headers)
+            .map_err(|error| credential_denial(&error).into())
     }
 
-    async fn relay(
-        &self,
-        down: &mut ServerSession,
-        sent: Sent,
-        origin: &Origin,
-        record: &mut Record<'_>,
-    ) -> Result<Outcome, Failure> {
-        let Sent { mut session, mut head, mut upload } = sent;
+    async fn relay(&self, down: &mut ServerSession, sent: Sent, origin: &Origin, record: &mut Record<'_>) -> Result<Outcome, Failure> {
+        let Sent {
+            mut session,
+            mut head,
+            mut upload,
+        } = sent;
         let client = down.req_header().version;
         let body = body_rule(&down.req_header().method, &head);
         inbound(&mut head, client, body).map_err(|e| e.into_up())?;
-        let end = if body == BodyRule::Never || session.ended() { End::HeadOnly } else { End::BodyFollows };
+        let end = if body == BodyRule::Never || session.ended() {
+            End::HeadOnly
+        } else {
+            End::BodyFollows
+        };
         record.streaming();
         answer::write_head(down, head, end).await?;
         if end == End::BodyFollows {

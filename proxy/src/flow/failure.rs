@@ -49,9 +49,10 @@ pub(crate) fn judge(error: &Error) -> Broken {
             answer(Reason::UpstreamTimeout, "the origin could not be connected to in time")
         }
         (ErrorSource::Upstream, ReadTimedout | WriteTimedout) => answer(Reason::UpstreamTimeout, "the origin did not answer in time"),
-        (ErrorSource::Upstream, TLSHandshakeFailure | InvalidCert) => {
-            answer(Reason::UpstreamTlsInvalid, "the TLS handshake with the origin failed, or its certificate does not verify")
-        }
+        (ErrorSource::Upstream, TLSHandshakeFailure | InvalidCert) => answer(
+            Reason::UpstreamTlsInvalid,
+            "the TLS handshake with the origin failed, or its certificate does not verify",
+        ),
         (ErrorSource::Upstream, ConnectionClosed) => {
             answer(Reason::UpstreamUnreachable, "the origin closed the connection without an answer")
         }

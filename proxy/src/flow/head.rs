@@ -45,7 +45,10 @@ impl Head {
     /// Reads a head. `raw` is the head as it came over an HTTP/1 connection.
     pub(crate) fn read(scope: Scope<'_>, request: &RequestHeader, raw: Option<&[u8]>, limits: &Limits) -> Result<Self, Denial> {
         if request.method == Method::CONNECT {
-            return Err(Denial::new(Reason::NestedConnect, "CONNECT inside a connection that already has a destination"));
+            return Err(Denial::new(
+                Reason::NestedConnect,
+                "CONNECT inside a connection that already has a destination",
+            ));
         }
         check_size(&request.headers, raw, limits)?;
         if let Some(raw) = raw {
@@ -53,10 +56,16 @@ impl Head {
         }
         nominated(&request.headers)?;
         refuse_h2c(&request.headers)?;
+        refuse_method_override(request)?;
         let (security, from_target, path) = split_target(scope, request)?;
         let destination = one_destination(scope, request, security, from_target)?;
         let (path, query) = canonical(path)?;
-        Ok(Head { destination, method: request.method.clone(), path, query })
+        Ok(Head {
+            destination,
+            method: request.method.clone(),
+            path,
+            query,
+        })
     }
 
     /// Path and query as they go out; `None` where that is what came in.
@@ -85,10 +94,16 @@ fn malformed(why: &str) -> Denial {
 }
 
 fn check_size(headers: &HeaderMap, raw: Option<&[u8]>, limits: &Limits) -> Result<(), Denial> {
-    let bytes = raw.map_or_else(|| headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum(), <[u8]>::len);
+    let bytes = raw.map_or_else(
+        || headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum(),
+        <[u8]>::len,
+    );
     if bytes > limits.header_bytes || headers.len() > limits.header_count {
         let most = format!("{} bytes and {} fields", limits.header_bytes, limits.header_count);
-        return Err(Denial::new(Reason::HeadersTooLarge, format!("the header section is over the limit of {most}")));
+        return Err(Denial::new(
+            Reason::HeadersTooLarge,
+            format!("the header section is over the limit of {most}"),
+        ));
     }
     Ok(())
 }
@@ -135,7 +150,12 @@ fn raw_has_field(raw: &[u8], name: &[u8]) -> bool {
 pub(super) fn nominated(headers: &HeaderMap) -> Result<Vec<HeaderName>, Denial> {
     let mut names = Vec::new();
     for value in headers.get_all(header::CONNECTION) {
-        for token in value.as_bytes().split(|b| *b == b',').map(<[u8]>::trim_ascii).filter(|t| !t.is_empty()) {
+        for token in value
+            .as_bytes()
+            .split(|b| *b == b',')
+            .map(<[u8]>::trim_ascii)
+            .filter(|t| !t.is_empty())
+        {
             match HeaderName::from_bytes(token) {
                 Ok(name) if !is_protected(&name) && names.len() < MOST_NOMINATIONS => names.push(name),
                 _ => return Err(malformed("Connection nominates a field that it may not")),
@@ -151,25 +171,49 @@ fn is_protected(name: &HeaderName) -> bool {
 
 fn refuse_h2c(headers: &HeaderMap) -> Result<(), Denial> {
     let asks = headers.get_all(header::UPGRADE).iter().any(|value| {
-        value.as_bytes().split(|b| *b == b',').any(|token| token.trim_ascii().to_ascii_lowercase().starts_with(b"h2c"))
+        value
+            .as_bytes()
+            .split(|b| *b == b',')
+            .any(|token| token.trim_ascii().to_ascii_lowercase().starts_with(b"h2c"))
     });
     if asks || headers.contains_key("http2-settings") {
-        return Err(Denial::new(Reason::H2cNotAllowed, "an upgrade to cleartext HTTP/2 would hide the requests that follow"));
+        return Err(Denial::new(
+            Reason::H2cNotAllowed,
+            "an upgrade to cleartext HTTP/2 would hide the requests that follow",
+        ));
+    }
+    Ok(())
+}
+
+/// A field that makes some frameworks take the request for one of another method than was judged.
+fn refuse_method_override(request: &RequestHeader) -> Result<(), Denial> {
+    const OVERRIDES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+    let overrides = OVERRIDES.iter().flat_map(|name| request.headers.get_all(*name));
+    let method = request.method.as_str().as_bytes();
+    if overrides.into_iter().any(|value| !value.as_bytes().eq_ignore_ascii_case(method)) {
+        return Err(Denial::new(
+            Reason::MethodNotAllowed,
+            "a field asks the origin to take the request for one of another method",
+        ));
     }
     Ok(())
 }
 
 /// The target's scheme, its authority where it names one, and its origin form.
-fn split_target<'r>(
-    scope: Scope<'_>,
-    request: &'r RequestHeader,
-) -> Result<(Security, Option<&'r [u8]>, &'r [u8]), Denial> {
+fn split_target<'r>(scope: Scope<'_>, request: &'r RequestHeader) -> Result<(Security, Option<&'r [u8]>, &'r [u8]), Denial> {
     if request.version == Version::HTTP_2 {
         return split_h2_target(scope, request);
     }
     let raw = request.raw_path();
     match (scope, raw_target_authority(raw)) {
-        (Scope::Forward(_), RawTargetAuthority::Absolute { scheme, authority, path_and_query }) => {
+        (
+            Scope::Forward(_),
+            RawTargetAuthority::Absolute {
+                scheme,
+                authority,
+                path_and_query,
+            },
+        ) => {
             if !scheme.eq_ignore_ascii_case(b"http") {
                 let detail = if scheme.eq_ignore_ascii_case(b"https") {
                     "an https:// target needs a CONNECT tunnel, so that the proxy never holds the client's TLS end in cleartext"
@@ -178,45 +222,65 @@ fn split_target<'r>(
                 };
                 return Err(malformed(detail));
             }
-            Ok((Security::Plain, Some(authority), origin_form(path_and_query)?))
+            Ok((Security::Plain, Some(authority), path_and_query))
         }
         (Scope::Forward(_), _) => Err(malformed("a proxy request needs an absolute http:// target, or CONNECT")),
-        (Scope::Tunnel(tunnel), RawTargetAuthority::Absolute { scheme, authority, path_and_query }) => {
+        (
+            Scope::Tunnel(tunnel),
+            RawTargetAuthority::Absolute {
+                scheme,
+                authority,
+                path_and_query,
+            },
+        ) => {
             let security = tunnel.security();
             if !scheme.eq_ignore_ascii_case(security.scheme().as_bytes()) {
                 return Err(Denial::new(Reason::AuthorityMismatch, "the target's scheme is not the tunnel's"));
             }
-            Ok((security, Some(authority), origin_form(path_and_query)?))
+            Ok((security, Some(authority), path_and_query))
         }
         (Scope::Tunnel(tunnel), _) => Ok((tunnel.security(), None, origin_form(raw)?)),
     }
 }
 
-fn split_h2_target<'r>(
-    scope: Scope<'_>,
-    request: &'r RequestHeader,
-) -> Result<(Security, Option<&'r [u8]>, &'r [u8]), Denial> {
-    let Scope::Tunnel(tunnel) = scope else { return Err(malformed("HTTP/2 outside a tunnel")) };
+fn split_h2_target<'r>(scope: Scope<'_>, request: &'r RequestHeader) -> Result<(Security, Option<&'r [u8]>, &'r [u8]), Denial> {
+    let Scope::Tunnel(tunnel) = scope else {
+        return Err(malformed("HTTP/2 outside a tunnel"));
+    };
     let security = tunnel.security();
-    if request.uri.scheme_str().is_some_and(|scheme| !scheme.eq_ignore_ascii_case(security.scheme())) {
+    if request
+        .uri
+        .scheme_str()
+        .is_some_and(|scheme| !scheme.eq_ignore_ascii_case(security.scheme()))
+    {
         return Err(Denial::new(Reason::AuthorityMismatch, "the :scheme is not the tunnel's"));
     }
     let path = request.uri.path_and_query().map_or("", |p| p.as_str());
-    Ok((security, request.uri.authority().map(|a| a.as_str().as_bytes()), origin_form(path.as_bytes())?))
+    Ok((
+        security,
+        request.uri.authority().map(|a| a.as_str().as_bytes()),
+        origin_form(path.as_bytes())?,
+    ))
 }
 
 /// RFC 9112 section 3.2.1; `*` (section 3.2.4) asks about the server itself and has no path that a policy could list.
-fn origin_form(path_and_query: &[u8]) -> Result<&[u8], Denial> {
-    match path_and_query.first() {
-        None => Ok(b"/"),
-        Some(b'/' | b'?') => Ok(path_and_query),
-        Some(_) => Err(malformed("the request target is neither a path nor an absolute URI")),
+fn origin_form(target: &[u8]) -> Result<&[u8], Denial> {
+    match target.first() {
+        Some(b'/') => Ok(target),
+        _ => Err(malformed("the request target is neither a path nor an absolute URI")),
     }
 }
 
 fn canonical(target: &[u8]) -> Result<(CanonicalPath, Option<Box<str>>), Denial> {
-    let refused = |why: &dyn std::fmt::Display| Denial::new(Reason::PathNotCanonical, format!("the request target is not canonical: {why}"));
+    let refused =
+        |why: &dyn std::fmt::Display| Denial::new(Reason::PathNotCanonical, format!("the request target is not canonical: {why}"));
     let text = std::str::from_utf8(target).map_err(|_| refused(&"it is not ASCII"))?;
+    if text.is_empty() || text.starts_with('?') {
+        // An absolute URI may leave the path out (RFC 9112 section 3.2.1).
+        let root = CanonicalPath::parse("/", EncodedSlash::Keep).map_err(|e| refused(&e))?;
+        let query = Target::parse(&format!("/{text}")).map_err(|e| refused(&e))?.query.map(Into::into);
+        return Ok((root, query));
+    }
     let target = Target::parse(text).map_err(|e| refused(&e))?;
     // Whether `%2F` may stand in a segment is the endpoint's to say; the policy decides with it kept.
     let path = CanonicalPath::parse(target.path, EncodedSlash::Keep).map_err(|e| refused(&e))?;
@@ -243,7 +307,10 @@ fn one_destination(
         Scope::Forward(last) => (last.cloned(), false),
     };
     for named in [from_target, host.map(HeaderValue::as_bytes)].into_iter().flatten() {
-        if known.as_ref().is_some_and(|known| known.host_field().as_bytes() == named && known.security() == security) {
+        if known
+            .as_ref()
+            .is_some_and(|known| known.host_field().as_bytes() == named && known.security() == security)
+        {
             settled = true;
             continue;
         }
@@ -265,3 +332,6 @@ fn read_authority(named: &[u8], security: Security) -> Result<Authority, Denial>
     let text = std::str::from_utf8(named).map_err(|_| malformed("the authority is not ASCII"))?;
     Authority::parse(text, Some(security.default_port())).map_err(|e| malformed(&e.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use http::header;
 use pingora::http::ResponseHeader;
 use pingora::{Error, ErrorType, Result};
 
+use super::answer::REASON_FIELD;
 use super::head::nominated;
 use super::outbound::HOP_BY_HOP;
 
@@ -30,6 +31,8 @@ pub(crate) fn inbound(head: &mut ResponseHeader, client: Version, body: BodyRule
     }
     // An alternative service would be HTTP/3 or another port: a way around the proxy.
     head.remove_header("alt-svc");
+    // Only Tollgate itself says why it refused.
+    head.remove_header(REASON_FIELD);
     if client == Version::HTTP_2 {
         return Ok(());
     }
@@ -40,4 +43,51 @@ pub(crate) fn inbound(head: &mut ResponseHeader, client: Version, body: BodyRule
         head.remove_header(&header::TRANSFER_ENCODING);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn head(status: u16, fields: &[(&'static str, &'static str)]) -> ResponseHeader {
+        let mut head = ResponseHeader::build(status, None).unwrap();
+        for (name, value) in fields {
+            head.append_header(*name, *value).unwrap();
+        }
+        head
+    }
+
+    #[test]
+    fn answers_fit_the_clients_connection() {
+        let close_delimited = || head(200, &[("X-A", "1")]);
+        let mut to_11 = close_delimited();
+        inbound(&mut to_11, Version::HTTP_11, BodyRule::ByFraming).unwrap();
+        assert_eq!(to_11.headers.get("transfer-encoding").unwrap(), "chunked");
+        let mut to_10 = head(200, &[("Transfer-Encoding", "chunked")]);
+        inbound(&mut to_10, Version::HTTP_10, BodyRule::ByFraming).unwrap();
+        assert!(!to_10.headers.contains_key("transfer-encoding"), "HTTP/1.0 knows no chunks");
+        let mut bodyless = close_delimited();
+        inbound(&mut bodyless, Version::HTTP_11, BodyRule::Never).unwrap();
+        assert!(!bodyless.headers.contains_key("transfer-encoding"));
+    }
+
+    #[test]
+    fn hop_by_hop_ways_around_and_our_own_words_are_stripped() {
+        let mut answer = head(
+            200,
+            &[
+                ("Connection", "close, X-Hop"),
+                ("X-Hop", "1"),
+                ("Keep-Alive", "timeout=5"),
+                ("Alt-Svc", "h3=\":443\""),
+                ("X-Tollgate-Reason", "host_not_allowed"),
+                ("Content-Length", "0"),
+                ("X-Kept", "1"),
+            ],
+        );
+        inbound(&mut answer, Version::HTTP_11, BodyRule::ByFraming).unwrap();
+        let names: Vec<&str> = answer.headers.keys().map(http::HeaderName::as_str).collect();
+        assert_eq!(names, ["content-length", "x-kept"]);
+    }
 }

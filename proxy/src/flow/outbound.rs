@@ -23,6 +23,14 @@ pub(super) const HOP_BY_HOP: [HeaderName; 8] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
+/// Fields by which a client would make an origin behind a gateway see another host or path than was judged. No client has to send them.
+const REWRITING: [HeaderName; 4] = [
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-rewrite-url"),
+    HeaderName::from_static("x-original-host"),
+];
+
 /// What the origin is told to expect after the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
@@ -45,13 +53,19 @@ pub(crate) enum OriginProtocol {
 pub(crate) fn is_websocket(request: &RequestHeader) -> bool {
     request.version == Version::HTTP_11
         && request.method == Method::GET
-        && request.headers.get(header::UPGRADE).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"websocket"))
+        && request
+            .headers
+            .get(header::UPGRADE)
+            .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
 /// Builds the head for the origin.
 pub(crate) fn outbound(request: &RequestHeader, head: &Head, framing: Framing, protocol: OriginProtocol) -> Result<RequestHeader> {
     let websocket = is_websocket(request);
-    let te_trailers = request.headers.get(header::TE).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"trailers"));
+    let te_trailers = request
+        .headers
+        .get(header::TE)
+        .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"trailers"));
     let mut out = request.clone();
     strip(&mut out)?;
     frame(&mut out, request, framing, protocol)?;
@@ -101,7 +115,7 @@ fn strip(out: &mut RequestHeader) -> Result<()> {
             out.remove_header(name);
         }
     }
-    for name in &HOP_BY_HOP {
+    for name in HOP_BY_HOP.iter().chain(&REWRITING) {
         out.remove_header(name);
     }
     // Expectations are met by the proxy itself, which asks for the body when it is ready to judge it.
@@ -141,3 +155,6 @@ fn join_cookies(out: &mut RequestHeader, request: &RequestHeader) -> Result<()> 
     let joined = HeaderValue::from_bytes(&crumbs.join(&b"; "[..])).or_err(ErrorType::InvalidHTTPHeader, "cookie")?;
     out.insert_header(header::COOKIE, joined)
 }
+
+#[cfg(test)]
+mod tests;

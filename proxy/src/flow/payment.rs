@@ -30,7 +30,9 @@ pub(crate) struct Paying {
 impl Paying {
     /// Whether the verdict has to be asked for: not for the identical retry of one that had its GO and never left.
     pub(crate) fn needs_verdict(&self) -> bool {
-        self.reservation.as_ref().is_some_and(|reservation| reservation.attempt() == Attempt::First)
+        self.reservation
+            .as_ref()
+            .is_some_and(|reservation| reservation.attempt() == Attempt::First)
     }
 }
 
@@ -104,7 +106,10 @@ pub(crate) fn find(
     };
     record.claimed(payment_record(&claim), &claim);
     let reservation = engine.gate.replay().reserve(&claim, now).map_err(|refusal| denial_of(&refusal))?;
-    Ok(Some(Paying { claim, reservation: Some(reservation) }))
+    Ok(Some(Paying {
+        claim,
+        reservation: Some(reservation),
+    }))
 }
 
 /// Takes the ruling: exactly GO, or a denial.
@@ -118,7 +123,12 @@ pub(crate) fn settle(mut paying: Paying, ruling: &Ruling, engine: &Engine, recor
         Err(_) => (VerdictOutcome::None, None),
     };
     engine.metrics.observe_verdict(backend, outcome, ruling.latency);
-    record.verdict = Some(VerdictRecord { backend, verdict: outcome, receipt_id: receipt, latency: ruling.latency });
+    record.verdict = Some(VerdictRecord {
+        backend,
+        verdict: outcome,
+        receipt_id: receipt,
+        latency: ruling.latency,
+    });
     match ruling.refusal() {
         None => Ok(Paid(paying.reservation.take())),
         Some(reason) => {
@@ -127,7 +137,11 @@ pub(crate) fn settle(mut paying: Paying, ruling: &Ruling, engine: &Engine, recor
                 Err(failure) => failure.to_string(),
             };
             let facts = facts_of(&paying.claim);
-            Err(Denial { payment: Some(Box::new(facts)), ..Denial::new(reason, detail) }.into())
+            Err(Denial {
+                payment: Some(Box::new(facts)),
+                ..Denial::new(reason, detail)
+            }
+            .into())
         }
     }
 }
@@ -190,7 +204,15 @@ fn facts_of(claim: &Claim) -> PaymentFacts {
 }
 
 fn denial_of(refusal: &PaymentRefusal) -> Denial {
-    let PaymentSummary { version, scheme, network, asset, payee, payer, .. } = *refusal.summary;
+    let PaymentSummary {
+        version,
+        scheme,
+        network,
+        asset,
+        payee,
+        payer,
+        ..
+    } = *refusal.summary;
     let facts = PaymentFacts {
         version: version.map(version_number),
         scheme: scheme.map(SchemeName::as_str),
@@ -200,5 +222,8 @@ fn denial_of(refusal: &PaymentRefusal) -> Denial {
         payer: payer.map(|payer| payer.to_string()),
         ..PaymentFacts::default()
     };
-    Denial { payment: Some(Box::new(facts)), ..Denial::new(refusal.reason, refusal.detail.clone()) }
+    Denial {
+        payment: Some(Box::new(facts)),
+        ..Denial::new(refusal.reason, refusal.detail.clone())
+    }
 }

@@ -12,8 +12,7 @@ use super::connection::Client;
 use super::engine::Engine;
 use super::head::Head;
 use crate::audit::{
-    Adapter, Decision, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, VerdictRecord,
-    X402Version,
+    Adapter, Decision, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, VerdictRecord, X402Version,
 };
 use crate::egress::Security;
 use crate::gate::{Caller, Denial, Layer, PaymentFacts, Subject};
@@ -193,7 +192,10 @@ impl<'e> Record<'e> {
     }
 
     fn towhere(&self) -> Option<&Authority> {
-        self.head.as_ref().map(|head| head.destination.authority()).or(self.authority.as_ref())
+        self.head
+            .as_ref()
+            .map(|head| head.destination.authority())
+            .or(self.authority.as_ref())
     }
 
     /// Writes the line, waiting for room where the audit trail has none.

@@ -74,7 +74,10 @@ impl Sending<'_> {
 
     /// Only where nothing can have been done: the origin says so, or a reused connection was dead and the method is safe.
     fn may_resend(&self, error: &Error, session: &OriginSession, history: History, down: &ServerSession) -> bool {
-        let dead = matches!(error.etype(), ErrorType::WriteError | ErrorType::ConnectionClosed | ErrorType::ReadError);
+        let dead = matches!(
+            error.etype(),
+            ErrorType::WriteError | ErrorType::ConnectionClosed | ErrorType::ReadError
+        );
         let lost = history == History::Reused && *error.esource() == ErrorSource::Upstream && dead;
         let refused = session.is_h2() && !lost && matches!(error.retry, RetryType::Decided(true));
         self.resend == Resend::WhereSafe
@@ -84,7 +87,11 @@ impl Sending<'_> {
     }
 
     async fn send_on(&mut self, session: &mut OriginSession, down: &mut ServerSession) -> Result<(Box<ResponseHeader>, Upload)> {
-        let protocol = if session.is_h2() { OriginProtocol::Http2 } else { OriginProtocol::Http1 };
+        let protocol = if session.is_h2() {
+            OriginProtocol::Http2
+        } else {
+            OriginProtocol::Http1
+        };
         let (framing, after) = match self.body {
             Body::Whole(bytes) if bytes.is_empty() => (Framing::Known(0), AfterHead::Nothing),
             Body::Whole(bytes) => (Framing::Known(bytes.len()), AfterHead::Body),

@@ -12,7 +12,9 @@ use crate::egress::wire::Wire;
 
 /// Joins the two connections of an upgraded exchange.
 pub(crate) async fn splice(down: ServerSession, up: OriginSession, idle: Duration) {
-    let (ServerSession::H1(mut down), OriginSession::H1(mut up, wire)) = (down, up) else { return };
+    let (ServerSession::H1(mut down), OriginSession::H1(mut up, wire)) = (down, up) else {
+        return;
+    };
     up.maybe_upgrade_body_writer();
     // Bytes that came with the heads sit in the sessions and would be lost with them.
     let from_origin = up.read_body_bytes().now_or_never();
@@ -23,7 +25,9 @@ pub(crate) async fn splice(down: ServerSession, up: OriginSession, idle: Duratio
     if let Some(Ok(Some(bytes))) = &from_client {
         let _ = up.write_body(bytes).await;
     }
-    let Ok(mut client) = down.into_inner().into_any().downcast::<Wire>() else { return };
+    let Ok(mut client) = down.into_inner().into_any().downcast::<Wire>() else {
+        return;
+    };
     client.make_eager();
     wire.lock().make_eager();
     let mut origin = up.into_inner();
@@ -83,7 +87,9 @@ async fn pump(
     let mut buffer = vec![0; 16 << 10];
     loop {
         let n = from.read(&mut buffer).await?;
-        let Some(bytes) = buffer.get(..n).filter(|bytes| !bytes.is_empty()) else { break };
+        let Some(bytes) = buffer.get(..n).filter(|bytes| !bytes.is_empty()) else {
+            break;
+        };
         activity.happened();
         to.write_all(bytes).await?;
         to.flush().await?;

@@ -37,7 +37,14 @@ impl Upload {
             Body::Whole(bytes) => (bytes.clone(), false),
             Body::Streamed(prefix) => (prefix.clone(), true),
         };
-        Upload { writer, out: Bytes::new(), rest, live, broken: false, sent: 0 }
+        Upload {
+            writer,
+            out: Bytes::new(),
+            rest,
+            live,
+            broken: false,
+            sent: 0,
+        }
     }
 
     /// Whether something is left to send.

@@ -25,7 +25,10 @@ pub enum Caller {
 impl Caller {
     /// A local process.
     pub fn identified(process: Process) -> Self {
-        let facts = PolicyProcess { binary: process.binary.clone(), ancestors: process.ancestors.clone() };
+        let facts = PolicyProcess {
+            binary: process.binary.clone(),
+            ancestors: process.ancestors.clone(),
+        };
         Caller::Identified { facts, process }
     }
 

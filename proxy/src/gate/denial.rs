@@ -71,7 +71,14 @@ pub struct Denial {
 impl Denial {
     /// A denial that only has a reason and a sentence.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
-        Denial { reason, detail: detail.into(), policy: None, rule: None, next_steps: Vec::new(), payment: None }
+        Denial {
+            reason,
+            detail: detail.into(),
+            policy: None,
+            rule: None,
+            next_steps: Vec::new(),
+            payment: None,
+        }
     }
 
     /// The HTTP status of a refusal for this reason.
@@ -212,7 +219,11 @@ mod tests {
         for reason in Reason::ALL {
             let denial = Denial::new(*reason, "why");
             assert!(denial.status().is_client_error() || denial.status().is_server_error(), "{reason}");
-            assert_ne!(denial.status(), StatusCode::PAYMENT_REQUIRED, "a 402 of ours would make every SDK sign");
+            assert_ne!(
+                denial.status(),
+                StatusCode::PAYMENT_REQUIRED,
+                "a 402 of ours would make every SDK sign"
+            );
             assert!(words.contains(&denial.error()), "{reason}");
         }
     }
@@ -220,7 +231,10 @@ mod tests {
     #[test]
     fn a_body_has_the_published_members() {
         let authority = Authority::parse("api.example.com:443", None).unwrap();
-        let denial = Denial { policy: Some("api".into()), ..Denial::new(Reason::PathNotAllowed, "GET /admin is not allowed") };
+        let denial = Denial {
+            policy: Some("api".into()),
+            ..Denial::new(Reason::PathNotAllowed, "GET /admin is not allowed")
+        };
         let subject = Subject {
             layer: Layer::L7,
             method: Some("GET"),

@@ -6,8 +6,11 @@ use super::rail::Rails;
 
 /// All of them, in the order of the file.
 pub fn findings(policy: &Policy, rails: &Rails) -> Vec<Diagnostic> {
-    let mut findings: Vec<Diagnostic> =
-        policy.endpoints().flat_map(|endpoint| [rail_listed(&endpoint, rails), payments_not_visible(&endpoint)]).flatten().collect();
+    let mut findings: Vec<Diagnostic> = policy
+        .endpoints()
+        .flat_map(|endpoint| [rail_listed(&endpoint, rails), payments_not_visible(&endpoint)])
+        .flatten()
+        .collect();
     findings.sort_by_key(|finding| (finding.line, finding.column));
     findings
 }
@@ -16,13 +19,20 @@ pub fn findings(policy: &Policy, rails: &Rails) -> Vec<Diagnostic> {
 fn rail_listed(endpoint: &EndpointView<'_>, rails: &Rails) -> Option<Diagnostic> {
     let pattern = endpoint.host?;
     let listed = match pattern.as_exact() {
-        Some(host) => endpoint.ports.iter().find_map(|port| rails.destination(host, *port)).map(|_| pattern.as_str().to_owned()),
+        Some(host) => endpoint
+            .ports
+            .iter()
+            .find_map(|port| rails.destination(host, *port))
+            .map(|_| pattern.as_str().to_owned()),
         None => rails.names().find(|rail| pattern.matches(rail)).map(|rail| rail.to_string()),
     }?;
     Some(warning(
         endpoint,
         Code::RailListed,
-        format!("`{}` lists the payment rail `{listed}`, which stays shut: no policy can open one", pattern.as_str()),
+        format!(
+            "`{}` lists the payment rail `{listed}`, which stays shut: no policy can open one",
+            pattern.as_str()
+        ),
         "remove the endpoint; a payment is made by paying a seller, never by calling a rail",
     ))
 }

@@ -59,7 +59,13 @@ impl Gate {
     /// A gate that starts with these rules.
     pub fn new(standing: Standing, rules: Ruleset) -> Self {
         let (changed, _) = watch::channel(rules.generation);
-        Gate { rules: ArcSwap::from_pointee(rules), changed, standing, replay: ReplayMemory::default(), own: OnceLock::new() }
+        Gate {
+            rules: ArcSwap::from_pointee(rules),
+            changed,
+            standing,
+            replay: ReplayMemory::default(),
+            own: OnceLock::new(),
+        }
     }
 
     /// The rules in force now. A request is judged by one set from its head to its end.

@@ -32,31 +32,63 @@ impl Route<'_> {
                 Some(address) => format!("{authority} blocked: {} ({address})", refusal.detail),
                 None => format!("{authority} blocked: {}", refusal.detail),
             };
-            Denial { policy: self.policy.map(str::to_owned), ..Denial::new(refusal.reason, detail) }
+            Denial {
+                policy: self.policy.map(str::to_owned),
+                ..Denial::new(refusal.reason, detail)
+            }
         })
     }
 }
 
 pub(super) fn connection<'r>(rules: &'r Ruleset, authority: &Authority, caller: &Caller) -> Result<Route<'r>, Denial> {
-    let facts = Facts { host: &authority.host, port: authority.port, caller: caller.facts(), request: None };
+    let facts = Facts {
+        host: &authority.host,
+        port: authority.port,
+        caller: caller.facts(),
+        request: None,
+    };
     decide(rules, &facts, caller)
 }
 
 pub(super) fn request<'r>(rules: &'r Ruleset, request: &Request<'_>) -> Result<Route<'r>, Denial> {
     let authority = request.destination.authority();
-    let http = HttpFacts { method: request.method.as_str(), path: request.path, query: request.query };
-    let facts = Facts { host: &authority.host, port: authority.port, caller: request.caller.facts(), request: Some(http) };
+    let http = HttpFacts {
+        method: request.method.as_str(),
+        path: request.path,
+        query: request.query,
+    };
+    let facts = Facts {
+        host: &authority.host,
+        port: authority.port,
+        caller: request.caller.facts(),
+        request: Some(http),
+    };
     decide(rules, &facts, request.caller)
 }
 
 fn decide<'r>(rules: &'r Ruleset, facts: &Facts<'_>, caller: &Caller) -> Result<Route<'r>, Denial> {
-    let Decision { action, policy, rule, treatment } = rules.policy.decide(facts);
+    let Decision {
+        action,
+        policy,
+        rule,
+        treatment,
+    } = rules.policy.decide(facts);
     let refusal = match (&action, treatment) {
         (Action::Allow, Some(treatment)) => {
-            return Ok(Route { policy, rule: rule.map(|rule| rule.to_string()), would_deny: None, treatment });
+            return Ok(Route {
+                policy,
+                rule: rule.map(|rule| rule.to_string()),
+                would_deny: None,
+                treatment,
+            });
         }
         (Action::WouldDeny(refusal), Some(treatment)) => {
-            return Ok(Route { policy, rule: rule.map(|rule| rule.to_string()), would_deny: Some(refusal.reason), treatment });
+            return Ok(Route {
+                policy,
+                rule: rule.map(|rule| rule.to_string()),
+                would_deny: Some(refusal.reason),
+                treatment,
+            });
         }
         (Action::Deny(refusal) | Action::WouldDeny(refusal), _) => refusal,
         (Action::Allow, None) => return Err(Denial::new(Reason::InternalError, "a route without a treatment")),

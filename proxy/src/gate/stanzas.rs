@@ -27,7 +27,10 @@ impl MiddlewareSchema for Stanzas<'_> {
         }
         match validate_stanza_with(config, self.operator) {
             Ok(_) => Ok(()),
-            Err(faults) => Err(faults.into_iter().map(|(pointer, message)| ConfigFault::at(pointer, message)).collect()),
+            Err(faults) => Err(faults
+                .into_iter()
+                .map(|(pointer, message)| ConfigFault::at(pointer, message))
+                .collect()),
         }
     }
 }
@@ -35,9 +38,24 @@ impl MiddlewareSchema for Stanzas<'_> {
 impl Stanzas<'_> {
     /// The rules of a loaded policy. A stanza that passed `validate` compiles; one that does not lets no payment through.
     pub fn ruleset(&self, generation: u64, policy: Policy) -> Ruleset {
-        let stanzas = policy.middlewares().iter().enumerate().filter(|(_, middleware)| middleware.middleware == MIDDLEWARE);
-        let terms = |config| validate_stanza_with(config, self.operator).ok().and_then(|c| Terms::narrowed(self.operator, &c).ok());
-        let stanzas = stanzas.filter_map(|(index, middleware)| Some((index, terms(&middleware.config)?))).collect();
-        Ruleset { generation, loaded: std::time::SystemTime::now(), policy, stanzas }
+        let stanzas = policy
+            .middlewares()
+            .iter()
+            .enumerate()
+            .filter(|(_, middleware)| middleware.middleware == MIDDLEWARE);
+        let terms = |config| {
+            validate_stanza_with(config, self.operator)
+                .ok()
+                .and_then(|c| Terms::narrowed(self.operator, &c).ok())
+        };
+        let stanzas = stanzas
+            .filter_map(|(index, middleware)| Some((index, terms(&middleware.config)?)))
+            .collect();
+        Ruleset {
+            generation,
+            loaded: std::time::SystemTime::now(),
+            policy,
+            stanzas,
+        }
     }
 }

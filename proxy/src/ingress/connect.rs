@@ -47,17 +47,27 @@ pub(super) async fn read(tcp: &mut TcpStream, limits: &Limits) -> io::Result<Beg
     let rest = async {
         while is_connect(&buffer) && !has_whole_head(&buffer) {
             if buffer.len() > limits.header_bytes {
-                return Ok(Beginning::Bad(Denial::new(Reason::HeadersTooLarge, "the head of the CONNECT request is too large")));
+                return Ok(Beginning::Bad(Denial::new(
+                    Reason::HeadersTooLarge,
+                    "the head of the CONNECT request is too large",
+                )));
             }
             if tcp.read_buf(&mut buffer).await? == 0 {
                 return Ok(Beginning::Closed);
             }
         }
-        Ok(if is_connect(&buffer) { parse(buffer) } else { Beginning::Other(buffer) })
+        Ok(if is_connect(&buffer) {
+            parse(buffer)
+        } else {
+            Beginning::Other(buffer)
+        })
     };
     match tokio::time::timeout(limits.header_read, rest).await {
         Ok(beginning) => beginning,
-        Err(_) => Ok(Beginning::Bad(Denial::new(Reason::MalformedRequest, "the head of the request did not arrive in time"))),
+        Err(_) => Ok(Beginning::Bad(Denial::new(
+            Reason::MalformedRequest,
+            "the head of the request did not arrive in time",
+        ))),
     }
 }
 
@@ -110,7 +120,10 @@ fn parse_head(bytes: &[u8]) -> Result<(usize, ConnectHead), Denial> {
 
 fn check(authority: &Authority, headers: &HeaderMap) -> Result<(), Denial> {
     let has_body = headers.contains_key(header::TRANSFER_ENCODING)
-        || headers.get_all(header::CONTENT_LENGTH).iter().any(|length| length.as_bytes() != b"0");
+        || headers
+            .get_all(header::CONTENT_LENGTH)
+            .iter()
+            .any(|length| length.as_bytes() != b"0");
     if has_body {
         // Read as the tunnel's first bytes by one side and as a body by the other.
         return Err(malformed("a CONNECT request has no body"));
@@ -121,9 +134,15 @@ fn check(authority: &Authority, headers: &HeaderMap) -> Result<(), Denial> {
         return Err(malformed("more than one Host field"));
     }
     if let Some(host) = host {
-        let named = host.to_str().ok().and_then(|host| Authority::parse(host, Some(authority.port)).ok());
+        let named = host
+            .to_str()
+            .ok()
+            .and_then(|host| Authority::parse(host, Some(authority.port)).ok());
         if named.as_ref() != Some(authority) {
-            return Err(Denial::new(Reason::AuthorityMismatch, format!("the Host field is not the CONNECT target {authority}")));
+            return Err(Denial::new(
+                Reason::AuthorityMismatch,
+                format!("the Host field is not the CONNECT target {authority}"),
+            ));
         }
     }
     Ok(())
@@ -137,7 +156,10 @@ mod tests {
     #[test]
     fn connect_heads_are_read_or_refused_by_reason() {
         let cases: [(&str, Result<&str, Reason>); 18] = [
-            ("CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n", Ok("api.example.com:443")),
+            (
+                "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n",
+                Ok("api.example.com:443"),
+            ),
             ("CONNECT API.Example.COM:443 HTTP/1.1\r\n\r\n", Ok("api.example.com:443")),
             ("CONNECT [::1]:443 HTTP/1.1\r\n\r\n", Ok("[::1]:443")),
             ("CONNECT host HTTP/1.1\r\n\r\n", Err(Reason::MalformedRequest)),
@@ -152,19 +174,29 @@ mod tests {
             ("CONNECT user@host:443 HTTP/1.1\r\n\r\n", Err(Reason::MalformedRequest)),
             ("CONNECT 2130706433:443 HTTP/1.1\r\n\r\n", Err(Reason::MalformedRequest)),
             ("CONNECT host.:443 HTTP/1.1\r\n\r\n", Err(Reason::MalformedRequest)),
-            ("CONNECT host:443 HTTP/1.1\r\nHost: other:443\r\n\r\n", Err(Reason::AuthorityMismatch)),
-            ("CONNECT host:443 HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", Err(Reason::MalformedRequest)),
+            (
+                "CONNECT host:443 HTTP/1.1\r\nHost: other:443\r\n\r\n",
+                Err(Reason::AuthorityMismatch),
+            ),
+            (
+                "CONNECT host:443 HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+                Err(Reason::MalformedRequest),
+            ),
             ("CONNECT host:443 HTTP/1.1\nHost: host:443\r\n\r\n", Err(Reason::MalformedRequest)),
         ];
         for (text, expected) in cases {
-            let read = parse_head(text.as_bytes()).map(|(_, head)| head.authority.to_string()).map_err(|d| d.reason);
+            let read = parse_head(text.as_bytes())
+                .map(|(_, head)| head.authority.to_string())
+                .map_err(|d| d.reason);
             assert_eq!(read, expected.map(str::to_owned), "{text:?}");
         }
     }
 
     #[test]
     fn bytes_after_the_head_are_the_tunnels() {
-        let Beginning::Connect(_, after) = parse(BytesMut::from("CONNECT host:443 HTTP/1.1\r\n\r\n\u{16}\u{3}")) else { panic!() };
+        let Beginning::Connect(_, after) = parse(BytesMut::from("CONNECT host:443 HTTP/1.1\r\n\r\n\u{16}\u{3}")) else {
+            panic!()
+        };
         assert_eq!(&after[..], b"\x16\x03");
     }
 }

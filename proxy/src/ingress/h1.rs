@@ -87,7 +87,10 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
 fn unreadable(error: &Error) -> Option<Denial> {
     match error.etype() {
         ErrorType::ConnectionClosed | ErrorType::ReadError => None,
-        ErrorType::ReadTimedout => Some(Denial::new(Reason::MalformedRequest, "the head of the request did not arrive in time")),
+        ErrorType::ReadTimedout => Some(Denial::new(
+            Reason::MalformedRequest,
+            "the head of the request did not arrive in time",
+        )),
         _ => Some(Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/1.1")),
     }
 }

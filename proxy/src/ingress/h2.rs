@@ -29,7 +29,9 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW);
-    let Ok(Ok(mut h2)) = tokio::time::timeout(limits.header_read, handshake(stream, Some(options))).await else { return };
+    let Ok(Ok(mut h2)) = tokio::time::timeout(limits.header_read, handshake(stream, Some(options))).await else {
+        return;
+    };
     let mut draining = pin!(drain.begun());
     let mut revocation = pin!(revoked(engine.clone(), connection.clone()));
     let digest = Arc::new(Digest::default());

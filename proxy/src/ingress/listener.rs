@@ -13,7 +13,8 @@ use tollgate_policy::Reason;
 
 use super::Ingress;
 use super::life::Drain;
-use crate::flow::{Connection, Client};
+use crate::admin::{Descriptors, Readiness};
+use crate::flow::{Client, Connection};
 use crate::gate::Denial;
 
 /// Connections that the kernel may hold for us.
@@ -41,7 +42,11 @@ impl Listener {
     /// Binds. Port 0 picks a free one.
     pub fn bind(address: SocketAddr) -> Result<Self, ListenError> {
         let bind = || {
-            let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            let socket = if address.is_ipv4() {
+                TcpSocket::new_v4()?
+            } else {
+                TcpSocket::new_v6()?
+            };
             socket.set_reuseaddr(true)?;
             socket.bind(address)?;
             let socket = socket.listen(BACKLOG)?;
@@ -57,12 +62,13 @@ impl Listener {
     }
 
     /// Accepts until `stop` turns true; then waits for the connections that are left, at most for the drain limit.
-    pub async fn serve(self, ingress: Arc<Ingress>, mut stop: watch::Receiver<bool>) {
+    pub async fn serve(self, ingress: Arc<Ingress>, readiness: Arc<Readiness>, mut stop: watch::Receiver<bool>) {
         let limits = ingress.engine.limits;
         let seats = Arc::new(Semaphore::new(limits.connections));
         let refusals = Arc::new(Semaphore::new(REFUSALS));
         let drain = Drain::new(stop.clone());
         let mut connections = JoinSet::new();
+        let mut starved = false;
         loop {
             let accepted = tokio::select! { biased;
                 _ = stop.wait_for(|stopping| *stopping) => break,
@@ -70,9 +76,19 @@ impl Listener {
                 accepted = self.socket.accept() => accepted,
             };
             let (tcp, client) = match accepted {
-                Ok(accepted) => accepted,
+                Ok(accepted) => {
+                    if starved {
+                        readiness.set_descriptors(Descriptors::Available);
+                        starved = false;
+                    }
+                    accepted
+                }
                 Err(error) => {
-                    rest_after(&error).await;
+                    if rests_after(&error) {
+                        starved = true;
+                        readiness.set_descriptors(Descriptors::Exhausted);
+                        tokio::time::sleep(REST).await;
+                    }
                     continue;
                 }
             };
@@ -98,23 +114,32 @@ impl Listener {
         drop(self.socket);
         let rest = async { while connections.join_next().await.is_some() {} };
         if tokio::time::timeout(limits.drain, rest).await.is_err() {
-            tracing::warn!(left = connections.len(), "connections were still open at the end of the drain and are cut");
+            tracing::warn!(
+                left = connections.len(),
+                "connections were still open at the end of the drain and are cut"
+            );
         }
     }
 }
 
 /// Out of descriptors (EMFILE, ENFILE) or memory, accepting again at once would only spin; a connection that died in the queue
 /// (ECONNABORTED) is nobody's trouble.
-async fn rest_after(error: &io::Error) {
-    if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted) {
-        return;
+fn rests_after(error: &io::Error) -> bool {
+    let passing = matches!(
+        error.kind(),
+        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted
+    );
+    if !passing {
+        tracing::warn!(%error, "cannot accept connections; trying again");
     }
-    tracing::warn!(%error, "cannot accept connections; trying again");
-    tokio::time::sleep(REST).await;
+    !passing
 }
 
 async fn refuse(ingress: &Ingress, tcp: TcpStream, address: SocketAddr, listener: SocketAddr) {
     let connection = Connection::forward(Client::new(address, listener));
     let denial = Denial::new(Reason::OverCapacity, "too many client connections are open");
-    ingress.engine.refuse_unread(&connection, Box::new(super::tcp_stream(tcp)), Some(denial)).await;
+    ingress
+        .engine
+        .refuse_unread(&connection, Box::new(super::tcp_stream(tcp)), Some(denial))
+        .await;
 }

@@ -26,7 +26,7 @@ use crate::flow::{Client, Connection, Engine};
 use connect::Beginning;
 use life::Drain;
 
-pub use listener::{Listener, ListenError};
+pub use listener::{ListenError, Listener};
 
 /// What every client connection needs.
 pub struct Ingress {
@@ -61,7 +61,9 @@ impl Ingress {
             }
             Ok(Beginning::Bad(denial)) => {
                 let connection = Connection::forward(client);
-                self.engine.refuse_unread(&connection, Box::new(tcp_stream(tcp)), Some(denial)).await;
+                self.engine
+                    .refuse_unread(&connection, Box::new(tcp_stream(tcp)), Some(denial))
+                    .await;
             }
             Ok(Beginning::Closed) => {}
             Err(error) => tracing::debug!(connection = %client.id, %error, "the client's connection broke"),

@@ -34,7 +34,9 @@ pub(crate) fn sniff(bytes: &[u8]) -> Speech {
 /// A token (RFC 9110 section 5.6.2) and a blank; leading empty lines are skipped as origins do (RFC 9112 section 2.2).
 fn http1(bytes: &[u8]) -> Speech {
     let start = bytes.iter().position(|b| !matches!(b, b'\r' | b'\n'));
-    let Some(line) = start.and_then(|start| bytes.get(start..)) else { return Speech::Undecided };
+    let Some(line) = start.and_then(|start| bytes.get(start..)) else {
+        return Speech::Undecided;
+    };
     let is_token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
     match line.iter().position(|b| !is_token(b)) {
         Some(end) if end > 0 && matches!(line.get(end), Some(b' ' | b'\t')) => Speech::Http1,

@@ -52,6 +52,8 @@ pub(super) async fn terminate(leaves: &LeafCache, host: &Host, io: Rewind, limit
 fn leaf_name(host: &Host) -> Result<LeafName, TlsError> {
     match host {
         Host::Address(address) => Ok(LeafName::from(*address)),
-        Host::Name(name) => name.parse().map_err(|_| TlsError::Handshake(io::Error::other("the host cannot stand in a certificate"))),
+        Host::Name(name) => name
+            .parse()
+            .map_err(|_| TlsError::Handshake(io::Error::other("the host cannot stand in a certificate"))),
     }
 }

@@ -67,13 +67,7 @@ pub(super) async fn serve(ingress: &Ingress, client: Arc<Client>, mut tcp: TcpSt
 }
 
 /// Everything that is decided before the answer.
-async fn open(
-    ingress: &Ingress,
-    client: &Client,
-    rules: &Ruleset,
-    head: ConnectHead,
-    record: &mut Record<'_>,
-) -> Result<Tunnel, Denial> {
+async fn open(ingress: &Ingress, client: &Client, rules: &Ruleset, head: ConnectHead, record: &mut Record<'_>) -> Result<Tunnel, Denial> {
     let engine = &ingress.engine;
     let ConnectHead { authority, headers } = head;
     engine.gate.judge_connect_fields(&headers)?;
@@ -82,10 +76,17 @@ async fn open(
     record.routed(route.policy, route.rule.clone(), route.would_deny);
     let addresses = record.wait(engine.resolve(&route, &authority)).await?;
     record.addresses = addresses.clone();
-    engine.audit.ready().map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
+    engine
+        .audit
+        .ready()
+        .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
     let inspection = route.inspection();
     let covered = rules.must_be_readable(&authority.host);
-    let unreadable = if inspection == Inspection::Transport && !covered { Unreadable::Passes } else { Unreadable::IsRefused };
+    let unreadable = if inspection == Inspection::Transport && !covered {
+        Unreadable::Passes
+    } else {
+        Unreadable::IsRefused
+    };
     let upstream = match (inspection, unreadable) {
         (Inspection::Opaque, _) | (_, Unreadable::Passes) => {
             let dialling = dial::dial(&addresses, authority.port, engine.limits.connect);
@@ -93,7 +94,13 @@ async fn open(
         }
         _ => None,
     };
-    Ok(Tunnel { authority, addresses, inspection, unreadable, upstream })
+    Ok(Tunnel {
+        authority,
+        addresses,
+        inspection,
+        unreadable,
+        upstream,
+    })
 }
 
 fn not_dialled(authority: &Authority, error: &DialError) -> Denial {
@@ -107,8 +114,15 @@ impl Tunnel {
     /// Finds out what is spoken, and serves that.
     async fn read(self, ingress: &Ingress, client: Arc<Client>, rules: &Ruleset, mut tcp: TcpStream, mut early: BytesMut, drain: Drain) {
         let limits = &ingress.engine.limits;
-        let patience = if self.unreadable == Unreadable::Passes { SERVER_FIRST } else { limits.first_byte };
-        let speech = first_speech(&mut tcp, &mut early, patience).await;
+        let patience = if self.unreadable == Unreadable::Passes {
+            SERVER_FIRST
+        } else {
+            limits.first_byte
+        };
+        let speech = tokio::select! { biased;
+            speech = first_speech(&mut tcp, &mut early, patience) => speech,
+            () = drain.clone().begun() => return,
+        };
         let refused = match speech {
             Spoken::Gone => return,
             Spoken::Is(Speech::Tls) => return self.terminate(ingress, client, tcp, early, drain).await,
@@ -176,7 +190,9 @@ impl Tunnel {
 
     /// Lets bytes pass unread, until an end, silence, or new rules.
     async fn pass(self, ingress: &Ingress, client: Arc<Client>, mut record: Record<'_>, mut tcp: TcpStream, early: BytesMut) {
-        let Some(mut upstream) = self.upstream else { return record.finish().await };
+        let Some(mut upstream) = self.upstream else {
+            return record.finish().await;
+        };
         let first = match self.inspection {
             Inspection::Opaque => FirstFlight::Named(&self.authority),
             Inspection::Transport | Inspection::Http => FirstFlight::Unreadable,

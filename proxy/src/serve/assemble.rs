@@ -31,19 +31,37 @@ pub(super) struct Assembled {
 
 pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
     let config = &settings.config;
-    let Certificates { leaves, trust, roots_pem, folder } = certificates(&config.tls)?;
+    let Certificates {
+        leaves,
+        trust,
+        roots_pem,
+        folder,
+    } = certificates(&config.tls)?;
     let connector = connector::connector(&roots_pem, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
     let resolver = Arc::new(Resolver::new(fixed_names(config), config.limits.resolve));
     let terms = operator_terms(config)?;
-    let metrics = Arc::new(Metrics::new(terms.assets().map(|allowed| format!("{}/{}", allowed.asset.network, allowed.asset.address)))?);
-    let loopback = if config.insecure.allow_loopback { LoopbackDial::Allowed } else { LoopbackDial::Never };
+    let metrics = Arc::new(Metrics::new(
+        terms
+            .assets()
+            .map(|allowed| format!("{}/{}", allowed.asset.network, allowed.asset.address)),
+    )?);
+    let loopback = if config.insecure.allow_loopback {
+        LoopbackDial::Allowed
+    } else {
+        LoopbackDial::Never
+    };
     let standing = Standing {
         rails: Rails::new(&config.rails)?,
         terms,
         loopback,
-        desk: config.verdict.open(&settings.directory, &Fetcher::new(connector.clone(), resolver.clone()))?,
+        desk: config
+            .verdict
+            .open(&settings.directory, &Fetcher::new(connector.clone(), resolver.clone()))?,
     };
-    let nothing = Stanzas { operator: &config.payments }.ruleset(0, Policy::deny_all());
+    let nothing = Stanzas {
+        operator: &config.payments,
+    }
+    .ruleset(0, Policy::deny_all());
     let output = config.audit.output.clone().unwrap_or(Output::Stdout);
     let audit = Arc::new(Sink::start(&output, config.limits.audit_unwritten)?);
     let engine = Engine {
@@ -56,11 +74,20 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
         metrics: metrics.clone(),
         held: crate::flow::HeldBytes::new(config.limits.bodies_held_total),
         limits: config.limits,
-        binaries: if config.insecure.ignore_binaries { Binaries::Ignored } else { Binaries::Enforced },
+        binaries: if config.insecure.ignore_binaries {
+            Binaries::Ignored
+        } else {
+            Binaries::Enforced
+        },
     };
     let engine = Arc::new(engine);
     watch_gauges(&metrics, &leaves, &engine);
-    Ok(Assembled { engine, leaves, trust, folder })
+    Ok(Assembled {
+        engine,
+        leaves,
+        trust,
+        folder,
+    })
 }
 
 fn operator_terms(config: &Config) -> Result<Terms, StartError> {
@@ -72,7 +99,9 @@ fn operator_terms(config: &Config) -> Result<Terms, StartError> {
 
 fn fixed_names(config: &Config) -> HashMap<Box<str>, Arc<[IpAddr]>> {
     let hosts = config.upstream.hosts.iter();
-    hosts.map(|(name, addresses)| (name.as_str().into(), addresses.as_slice().into())).collect()
+    hosts
+        .map(|(name, addresses)| (name.as_str().into(), addresses.as_slice().into()))
+        .collect()
 }
 
 /// Values that are kept elsewhere, read when the metrics are.

@@ -104,23 +104,46 @@ impl Tollgate {
         let listener = Listener::bind(settings.config.listen.proxy)?;
         let address = settings.config.listen.admin;
         let admin_error = |source| StartError::Admin { address, source };
-        let admin = Admin::bind(address, settings.config.limits.admin_connections).await.map_err(admin_error)?;
+        let admin = Admin::bind(address, settings.config.limits.admin_connections)
+            .await
+            .map_err(admin_error)?;
         let admin_address = admin.local_addr().map_err(admin_error)?;
-        let assemble::Assembled { engine, leaves, trust, folder } = assembled;
+        let assemble::Assembled {
+            engine,
+            leaves,
+            trust,
+            folder,
+        } = assembled;
         engine.gate.set_own_addresses(vec![listener.address(), admin_address]);
         let readiness = Arc::new(Readiness::default());
         settings.config.insecure.log();
         readiness.weakened(&settings.config.insecure.weakenings());
-        let policy = Arc::new(PolicyFile::new(settings.policy, settings.config.payments, engine.clone(), readiness.clone()));
+        let policy = Arc::new(PolicyFile::new(
+            settings.policy,
+            settings.config.payments,
+            engine.clone(),
+            readiness.clone(),
+        ));
         policy.load();
         let (stop, stopping) = watch::channel(false);
         let admin_stop = CancellationToken::new();
-        let sources = Sources { readiness: readiness.clone(), metrics: engine.metrics.clone(), audit: engine.audit.clone() };
+        let sources = Sources {
+            readiness: readiness.clone(),
+            metrics: engine.metrics.clone(),
+            audit: engine.audit.clone(),
+        };
         let proxy = listener.address();
-        let ingress = Arc::new(Ingress { engine: engine.clone(), leaves });
-        let proxy_task = tokio::spawn(listener.serve(ingress, stopping));
+        let ingress = Arc::new(Ingress {
+            engine: engine.clone(),
+            leaves,
+        });
+        let proxy_task = tokio::spawn(listener.serve(ingress, readiness.clone(), stopping));
         let admin_task = tokio::spawn(admin.serve(sources, admin_stop.clone()));
-        readiness.listening(crate::admin::Addresses { proxy, admin: admin_address, ca: trust.ca.clone() });
+        readiness.listening(crate::admin::Addresses {
+            proxy,
+            admin: admin_address,
+            ca: trust.ca.clone(),
+        });
         Ok(Tollgate {
             engine,
             readiness,

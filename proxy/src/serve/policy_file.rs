@@ -55,7 +55,14 @@ impl fmt::Debug for PolicyFile {
 
 impl PolicyFile {
     pub(super) fn new(path: PathBuf, payments: PaymentsConfig, engine: Arc<Engine>, readiness: Arc<Readiness>) -> Self {
-        PolicyFile { path, payments, engine, readiness, generation: AtomicU64::new(0), loaded: Mutex::new(None) }
+        PolicyFile {
+            path,
+            payments,
+            engine,
+            readiness,
+            generation: AtomicU64::new(0),
+            loaded: Mutex::new(None),
+        }
     }
 
     /// Loads the file now.
@@ -106,7 +113,11 @@ impl PolicyFile {
         let rails = &self.engine.gate.standing().rails;
         let lints = outcome.policy.iter().flat_map(|policy| crate::gate::lints::findings(policy, rails));
         let diagnostics: Vec<_> = outcome.diagnostics.iter().cloned().chain(lints).collect();
-        let text = diagnostics.iter().map(|diagnostic| diagnostic.render(&file, source)).collect::<Vec<_>>().join("\n");
+        let text = diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.render(&file, source))
+            .collect::<Vec<_>>()
+            .join("\n");
         let Some(policy) = outcome.policy else { return self.reject(text) };
         for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning) {
             tracing::warn!("{}", diagnostic.render(&file, source));
@@ -117,7 +128,14 @@ impl PolicyFile {
         self.engine.gate.replace(rules);
         self.engine.metrics.set_policy(generation, loaded);
         self.engine.metrics.policy_reloaded(ReloadResult::Applied);
-        self.readiness.policy_applied(PolicyInForce { generation, source: self.path.clone(), loaded }, text);
+        self.readiness.policy_applied(
+            PolicyInForce {
+                generation,
+                source: self.path.clone(),
+                loaded,
+            },
+            text,
+        );
         tracing::info!(generation, policy = %self.path.display(), "the policy is in force");
     }
 

@@ -44,7 +44,12 @@ pub(super) fn certificates(config: &TlsConfig) -> Result<Certificates, StartErro
     let lifetime = LeafLifetime::try_from(config.leaf_lifetime).map_err(|e| failed(&e))?;
     let capacity: NonZeroUsize = DEFAULT_CAPACITY;
     let leaves = LeafCache::new(authority, lifetime, capacity).map_err(|e| failed(&e))?;
-    Ok(Certificates { leaves: Arc::new(leaves), trust, roots_pem, folder })
+    Ok(Certificates {
+        leaves: Arc::new(leaves),
+        trust,
+        roots_pem,
+        folder,
+    })
 }
 
 /// Clients run as other users than Tollgate, and only read public certificates here.

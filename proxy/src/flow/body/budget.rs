@@ -16,11 +16,17 @@ pub(crate) struct HeldBytes {
 
 impl HeldBytes {
     pub(crate) fn new(most: usize) -> Self {
-        HeldBytes { held: Arc::default(), most }
+        HeldBytes {
+            held: Arc::default(),
+            most,
+        }
     }
 
     pub(super) fn reserve(&self) -> Reservation {
-        Reservation { budget: self.clone(), bytes: 0 }
+        Reservation {
+            budget: self.clone(),
+            bytes: 0,
+        }
     }
 }
 

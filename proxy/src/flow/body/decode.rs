@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::header::{self, HeaderMap};
 use tollgate_policy::Reason;
 
-use super::sniff::{self, Look};
 use super::super::failure::Failure;
+use super::sniff::{self, Look};
 use super::too_large;
 use crate::gate::Denial;
 
@@ -38,7 +38,10 @@ impl Coding {
             (b"deflate", None) => Ok(Coding::Deflate),
             (b"br", None) => Ok(Coding::Brotli),
             (b"zstd", None) => Ok(Coding::Zstd),
-            _ => Err(Denial::new(Reason::UninspectableTraffic, "the body's content coding cannot be read, so what it carries cannot be judged")),
+            _ => Err(Denial::new(
+                Reason::UninspectableTraffic,
+                "the body's content coding cannot be read, so what it carries cannot be judged",
+            )),
         }
     }
 
@@ -60,11 +63,18 @@ impl Coding {
     /// The whole body, decoded.
     pub(super) fn decode(self, bytes: &Bytes, most: usize) -> Result<Decoded, Failure> {
         if self == Coding::Identity {
-            return if bytes.len() > most { Err(too_large(most)) } else { Ok(Decoded(bytes.clone())) };
+            return if bytes.len() > most {
+                Err(too_large(most))
+            } else {
+                Ok(Decoded(bytes.clone()))
+            };
         }
         let mut decoded = Vec::new();
         // One byte more than allowed tells a bomb from a body of exactly the limit.
-        self.reader(bytes).take(most as u64 + 1).read_to_end(&mut decoded).map_err(|_| undecodable())?;
+        self.reader(bytes)
+            .take(most as u64 + 1)
+            .read_to_end(&mut decoded)
+            .map_err(|_| undecodable())?;
         if decoded.len() > most {
             return Err(too_large(most));
         }
@@ -88,7 +98,11 @@ impl Coding {
 }
 
 fn undecodable() -> Failure {
-    Denial::new(Reason::UninspectableTraffic, "the body does not decode by its content coding, so it cannot be judged").into()
+    Denial::new(
+        Reason::UninspectableTraffic,
+        "the body does not decode by its content coding, so it cannot be judged",
+    )
+    .into()
 }
 
 /// A decoder that could not be made.
@@ -136,7 +150,11 @@ mod tests {
         ];
         for (coding, encoded) in cases {
             assert_eq!(coding.look(&encoded, true).unwrap(), Look::Json, "{coding:?}");
-            assert_eq!(coding.decode(&encoded.into(), 1024).map_err(|_| ()).unwrap().0, body[..], "{coding:?}");
+            assert_eq!(
+                coding.decode(&encoded.into(), 1024).map_err(|_| ()).unwrap().0,
+                body[..],
+                "{coding:?}"
+            );
         }
     }
 
@@ -156,7 +174,11 @@ mod tests {
     fn unknown_and_stacked_codings_are_refused() {
         for value in ["compress", "gzip, gzip", "aes128gcm"] {
             let headers = HeaderMap::from_iter([(header::CONTENT_ENCODING, value.parse().unwrap())]);
-            assert_eq!(Coding::of(&headers).map_err(|d| d.reason), Err(Reason::UninspectableTraffic), "{value}");
+            assert_eq!(
+                Coding::of(&headers).map_err(|d| d.reason),
+                Err(Reason::UninspectableTraffic),
+                "{value}"
+            );
         }
     }
 }

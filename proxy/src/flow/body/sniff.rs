@@ -16,7 +16,10 @@ pub(super) enum Look {
 pub(super) fn look(bytes: &[u8]) -> Look {
     const MARKS: [&[u8]; 3] = [b"\xEF\xBB\xBF", b"\xFE\xFF", b"\xFF\xFE"];
     let bytes = MARKS.iter().find_map(|mark| bytes.strip_prefix(*mark)).unwrap_or(bytes);
-    match bytes.iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n' | 0x0B | 0x0C | 0 | 0x1E)) {
+    match bytes
+        .iter()
+        .find(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n' | 0x0B | 0x0C | 0 | 0x1E))
+    {
         None => Look::Undecided,
         Some(b'{' | b'[' | b'"') => Look::Json,
         Some(_) => Look::OtherThanJson,
