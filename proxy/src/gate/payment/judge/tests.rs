@@ -339,7 +339,7 @@ fn refusals_and_claims_show_no_signature_and_no_header() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn no_header_value_makes_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
