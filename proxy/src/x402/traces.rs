@@ -133,7 +133,10 @@ fn holds_signature(text: &[u8]) -> bool {
 
 /// What encoded payments have in common whatever stands before it: base64 of a word at each of the three offsets.
 pub(crate) fn encoded_words() -> Vec<String> {
-    WORDS.into_iter().flat_map(|word| (0..3).map(move |offset| encoded_at(word, offset))).collect()
+    WORDS
+        .into_iter()
+        .flat_map(|word| (0..3).map(move |offset| encoded_at(word, offset)))
+        .collect()
 }
 
 /// How many characters of the first group of four belong to the byte before the word.

@@ -25,15 +25,15 @@ impl SignerCheck for TakenAsSigned {
 }
 
 /// The dummies' `v` is none that a wallet makes; it has to be for the row's own point to be reached.
-fn with_wellformed_signatures(map: HeaderMap) -> HeaderMap {
+fn with_wellformed_signatures(map: &HeaderMap) -> HeaderMap {
     let (dummy, wellformed) = (format!("0x{}", "11".repeat(65)), format!("0x{}1b", "11".repeat(64)));
     map.iter()
         .map(|(name, value)| {
             let text = STANDARD.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-            let value = text
-                .filter(|text| text.contains(&dummy))
-                .map(|text| HeaderValue::from_str(&STANDARD.encode(text.replace(&dummy, &wellformed))).unwrap())
-                .unwrap_or_else(|| value.clone());
+            let value = text.filter(|text| text.contains(&dummy)).map_or_else(
+                || value.clone(),
+                |text| HeaderValue::from_str(&STANDARD.encode(text.replace(&dummy, &wellformed))).unwrap(),
+            );
             (name.clone(), value)
         })
         .collect()
@@ -167,7 +167,7 @@ fn outcome(row: &Value, now: u64, terms: &Terms, rails: &Rails) -> Result<Option
             .map_or(Ok(None), |hit| Err(hit.reason));
     }
     let parts = Parts::new(method, UrlScheme::Https, text(row, "/authority"), target);
-    let mut map = with_wellformed_signatures(row.get("headers").and_then(headers).unwrap_or_default());
+    let mut map = with_wellformed_signatures(&row.get("headers").and_then(headers).unwrap_or_default());
     if text(row, "/name") == "1 MiB value" {
         map.insert("payment-signature", HeaderValue::from_str(&"A".repeat(1 << 20)).unwrap());
     }
@@ -260,7 +260,7 @@ fn dummy_signatures_do_not_pass_the_real_proof() {
             .iter()
             .find(|row| row["name"] == name)
             .unwrap();
-        let map = with_wellformed_signatures(headers(&row["headers"]).unwrap());
+        let map = with_wellformed_signatures(&headers(&row["headers"]).unwrap());
         let parts = Parts::new("GET", UrlScheme::Https, "api.seller.test", "/paid");
         let refusal = super::judge_header(find(&map), &parts.request(), &terms, 1_800_000_000).unwrap_err();
         assert_eq!(refusal.reason, reason, "{name}");

@@ -21,4 +21,6 @@ pub use terms::{Terms, TermsError};
 #[cfg(test)]
 mod adversarial;
 #[cfg(test)]
+mod leniency;
+#[cfg(test)]
 pub(crate) mod vectors;

@@ -82,21 +82,35 @@ fn the_operators_rails_are_added_by_name_port_and_address() {
         ("198.51.100.7", 443, true),
         ("x402.org", 443, true),
     ] {
-        assert_eq!(rails.destination(&Host::parse(host).unwrap(), port).is_some(), shut, "{host}:{port}");
+        assert_eq!(
+            rails.destination(&Host::parse(host).unwrap(), port).is_some(),
+            shut,
+            "{host}:{port}"
+        );
     }
     assert!(matches!(
-        Rails::new(&RailsConfig { hosts: vec!["a.example".into(), "user@b".into()], addresses: vec![] }),
+        Rails::new(&RailsConfig {
+            hosts: vec!["a.example".into(), "user@b".into()],
+            addresses: vec![]
+        }),
         Err(RailsError::Host { index: 1, .. })
     ));
     assert!(matches!(
-        Rails::new(&RailsConfig { hosts: vec![], addresses: vec!["300.0.0.0/8".into()] }),
+        Rails::new(&RailsConfig {
+            hosts: vec![],
+            addresses: vec!["300.0.0.0/8".into()]
+        }),
         Err(RailsError::Address { index: 0 })
     ));
 }
 
 #[test]
 fn an_address_inside_an_address_is_no_way_around() {
-    let rails = Rails::new(&RailsConfig { hosts: vec![], addresses: vec!["198.51.100.0/24".into()] }).unwrap();
+    let rails = Rails::new(&RailsConfig {
+        hosts: vec![],
+        addresses: vec!["198.51.100.0/24".into()],
+    })
+    .unwrap();
     for (address, shut) in [
         ("198.51.100.7", true),
         ("::ffff:198.51.100.7", true),
@@ -146,9 +160,16 @@ fn authentication_schemes_and_headers_that_pay_are_found_in_any_case_and_positio
     ] {
         let mut headers = HeaderMap::new();
         headers.append("accept", HeaderValue::from_static("*/*"));
-        headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+        headers.append(
+            HeaderName::from_bytes(name.as_bytes()).unwrap(),
+            HeaderValue::from_str(value).unwrap(),
+        );
         let hit = rails.scheme(&headers);
-        assert_eq!(hit.as_ref().map(|hit| hit.reason), shut.then_some(Reason::RailPaymentScheme), "{name}: {value}");
+        assert_eq!(
+            hit.as_ref().map(|hit| hit.reason),
+            shut.then_some(Reason::RailPaymentScheme),
+            "{name}: {value}"
+        );
     }
     let mut twice = HeaderMap::new();
     twice.append("authorization", HeaderValue::from_static("Bearer x"));
@@ -160,7 +181,12 @@ fn authentication_schemes_and_headers_that_pay_are_found_in_any_case_and_positio
 fn paths_that_are_rails_are_shut_where_the_host_is_not() {
     let rails = rails();
     for (method, host, path, reason) in [
-        ("POST", "api.thirdweb.com", "/v1/payments/x402/settle", Some(Reason::RailFacilitatorCall)),
+        (
+            "POST",
+            "api.thirdweb.com",
+            "/v1/payments/x402/settle",
+            Some(Reason::RailFacilitatorCall),
+        ),
         ("GET", "api.thirdweb.com", "/v1/payments/x402", Some(Reason::RailFacilitatorCall)),
         ("GET", "api.thirdweb.com", "/v1/payments/x4020", None),
         ("GET", "api.thirdweb.com", "/v1/contracts", None),
@@ -172,8 +198,18 @@ fn paths_that_are_rails_are_shut_where_the_host_is_not() {
         ("GET", "horizon.stellar.org", "/transactions", None),
         ("POST", "shop.example", "/transactions", None),
         ("POST", "cardano.example", "/api/v0/tx/submit", Some(Reason::RailBroadcast)),
-        ("POST", "shop.example", "/checkout_sessions/cs_1/complete", Some(Reason::RailPaymentScheme)),
-        ("POST", "shop.example", "/agentic_commerce/delegate_payment", Some(Reason::RailPaymentScheme)),
+        (
+            "POST",
+            "shop.example",
+            "/checkout_sessions/cs_1/complete",
+            Some(Reason::RailPaymentScheme),
+        ),
+        (
+            "POST",
+            "shop.example",
+            "/agentic_commerce/delegate_payment",
+            Some(Reason::RailPaymentScheme),
+        ),
         ("POST", "any.example", "/", None),
     ] {
         let hit = rails.target(method, path, &Host::parse(host).unwrap());
@@ -186,13 +222,39 @@ fn calls_that_sign_or_broadcast_are_found_alone_in_batches_and_in_disguise() {
     let rails = rails();
     let broadcast = Some(Reason::RailBroadcast);
     for method in [
-        "eth_sendRawTransaction", "eth_sendRawTransactionSync", "eth_sendRawTransactionConditional", "eth_sendPrivateTransaction",
-        "eth_sendTransaction", "eth_sendBundle", "mev_sendBundle", "eth_sendUserOperation", "pm_sponsorUserOperation", "wallet_sendCalls",
-        "eth_sign", "eth_signTypedData_v4", "personal_sign", "sendTransaction", "sendBundle", "simulateTransaction", "requestAirdrop",
-        "submit_multisigned", "broadcast_tx_commit", "send_tx", "starknet_addInvokeTransaction", "sui_executeTransactionBlock",
+        "eth_sendRawTransaction",
+        "eth_sendRawTransactionSync",
+        "eth_sendRawTransactionConditional",
+        "eth_sendPrivateTransaction",
+        "eth_sendTransaction",
+        "eth_sendBundle",
+        "mev_sendBundle",
+        "eth_sendUserOperation",
+        "pm_sponsorUserOperation",
+        "wallet_sendCalls",
+        "eth_sign",
+        "eth_signTypedData_v4",
+        "personal_sign",
+        "sendTransaction",
+        "sendBundle",
+        "simulateTransaction",
+        "requestAirdrop",
+        "submit_multisigned",
+        "broadcast_tx_commit",
+        "send_tx",
+        "starknet_addInvokeTransaction",
+        "sui_executeTransactionBlock",
         "sendrawtransaction",
     ] {
-        assert_eq!(body(rails, "/", &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[]}}"#)), broadcast, "{method}");
+        assert_eq!(
+            body(
+                rails,
+                "/",
+                &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[]}}"#)
+            ),
+            broadcast,
+            "{method}"
+        );
     }
     for text in [
         r#"[{"jsonrpc":"2.0","method":"eth_chainId"},{"jsonrpc":"2.0","method":"eth_sendRawTransaction"}]"#,
@@ -248,17 +310,49 @@ fn facilitator_calls_and_loose_signatures_are_refused_on_any_host() {
     let authorization = r#"{"from":"a","to":"b","value":"1","validAfter":"0","validBefore":"9","nonce":"0x0"}"#;
     let payment = format!(r#"{{"x402Version":2,"payload":{{"signature":"0x","authorization":{authorization}}}}}"#);
     for (path, text, reason) in [
-        ("/anything", format!(r#"{{"paymentPayload":{payment},"paymentRequirements":{{}}}}"#), Reason::RailFacilitatorCall),
-        ("/anything", format!(r#"{{"payment\u0050ayload":{payment},"paymentRequirement\u0073":{{}}}}"#), Reason::RailFacilitatorCall),
-        ("/anything", format!(r#"{{"paymentPayload":{payment},"paymentRequirements":{{}},"paymentRequirements":1}}"#), Reason::RailFacilitatorCall),
-        ("/anything", format!(r#"{{"PaymentPayload":{payment},"paymentrequirements":{{}}}}"#), Reason::RailFacilitatorCall),
+        (
+            "/anything",
+            format!(r#"{{"paymentPayload":{payment},"paymentRequirements":{{}}}}"#),
+            Reason::RailFacilitatorCall,
+        ),
+        (
+            "/anything",
+            format!(r#"{{"payment\u0050ayload":{payment},"paymentRequirement\u0073":{{}}}}"#),
+            Reason::RailFacilitatorCall,
+        ),
+        (
+            "/anything",
+            format!(r#"{{"paymentPayload":{payment},"paymentRequirements":{{}},"paymentRequirements":1}}"#),
+            Reason::RailFacilitatorCall,
+        ),
+        (
+            "/anything",
+            format!(r#"{{"PaymentPayload":{payment},"paymentrequirements":{{}}}}"#),
+            Reason::RailFacilitatorCall,
+        ),
         ("/v2/settle", payment.clone(), Reason::RailFacilitatorCall),
         ("/verify/", payment.clone(), Reason::RailFacilitatorCall),
         ("/x", payment.clone(), Reason::PaymentSchemeNotAllowed),
-        ("/x", format!(r#"{{"signature":"0x","deep":[[{authorization}]]}}"#), Reason::RailBroadcast),
-        ("/mcp", format!(r#"{{"params":{{"_meta":{{"x402\/payment":{payment}}}}}}}"#), Reason::PaymentSchemeNotAllowed),
-        ("/mcp", format!(r#"{{"params":{{"_meta":{{"\u0078402/payment":{payment}}}}}}}"#), Reason::PaymentSchemeNotAllowed),
-        ("/mcp", r#"{"_meta":{"org.paymentauth\/credential":{}}}"#.to_owned(), Reason::RailPaymentScheme),
+        (
+            "/x",
+            format!(r#"{{"signature":"0x","deep":[[{authorization}]]}}"#),
+            Reason::RailBroadcast,
+        ),
+        (
+            "/mcp",
+            format!(r#"{{"params":{{"_meta":{{"x402\/payment":{payment}}}}}}}"#),
+            Reason::PaymentSchemeNotAllowed,
+        ),
+        (
+            "/mcp",
+            format!(r#"{{"params":{{"_meta":{{"\u0078402/payment":{payment}}}}}}}"#),
+            Reason::PaymentSchemeNotAllowed,
+        ),
+        (
+            "/mcp",
+            r#"{"_meta":{"org.paymentauth\/credential":{}}}"#.to_owned(),
+            Reason::RailPaymentScheme,
+        ),
     ] {
         assert_eq!(body(rails, path, &text), Some(reason), "{path} {text}");
     }
@@ -269,7 +363,10 @@ fn payments_over_mcp_and_mpp_as_captured_are_refused() {
     let rails = rails();
     let (parts, headers, body) = paying_request(&load("mcp-v2-exact-evm-py"));
     assert_eq!(rails.scheme(&headers), None);
-    assert_eq!(rails.call(&parts.path, &body).map(|hit| hit.reason), Some(Reason::PaymentSchemeNotAllowed));
+    assert_eq!(
+        rails.call(&parts.path, &body).map(|hit| hit.reason),
+        Some(Reason::PaymentSchemeNotAllowed)
+    );
     let (_, headers, _) = paying_request(&load("mpp-payment-auth-evm-js"));
     assert_eq!(rails.scheme(&headers).map(|hit| hit.reason), Some(Reason::RailPaymentScheme));
 }
@@ -278,7 +375,12 @@ fn payments_over_mcp_and_mpp_as_captured_are_refused() {
 fn hits_show_nothing_of_the_request() {
     let rails = rails();
     let secret = "0xdeadbeefdeadbeef";
-    let hit = rails.call("/", format!(r#"{{"method":"eth_sendRawTransaction","params":["{secret}"]}}"#).as_bytes()).unwrap();
+    let hit = rails
+        .call(
+            "/",
+            format!(r#"{{"method":"eth_sendRawTransaction","params":["{secret}"]}}"#).as_bytes(),
+        )
+        .unwrap();
     assert!(!format!("{hit:?} {hit}").contains("deadbeef"));
 }
 

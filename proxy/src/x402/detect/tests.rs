@@ -10,7 +10,10 @@ use crate::gate::payment::vectors::{load, paying_request};
 fn map(pairs: &[(&str, &str)]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
-        headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+        headers.append(
+            HeaderName::from_bytes(name.as_bytes()).unwrap(),
+            HeaderValue::from_str(value).unwrap(),
+        );
     }
     headers
 }
@@ -62,11 +65,28 @@ fn two_payments_in_one_request_conflict() {
 #[test]
 fn other_spellings_of_the_payment_headers_are_refused() {
     for name in [
-        "payment_signature", "PAYMENT_SIGNATURE", "x_payment", "X-402-Payment", "x-x402", "x402", "x-402", "X_402_Signature", "payment",
-        "payment-required", "payment-response", "x-payment-response", "my-payment", "paymentsignature", "payment-signature-2",
+        "payment_signature",
+        "PAYMENT_SIGNATURE",
+        "x_payment",
+        "X-402-Payment",
+        "x-x402",
+        "x402",
+        "x-402",
+        "X_402_Signature",
+        "payment",
+        "payment-required",
+        "payment-response",
+        "x-payment-response",
+        "my-payment",
+        "paymentsignature",
+        "payment-signature-2",
     ] {
         assert_eq!(reason(&[(name, "x")]), Some(Reason::PaymentMalformed), "{name}");
-        assert_eq!(reason(&[("payment-signature", "e30="), (name, "x")]), Some(Reason::PaymentMalformed), "{name}");
+        assert_eq!(
+            reason(&[("payment-signature", "e30="), (name, "x")]),
+            Some(Reason::PaymentMalformed),
+            "{name}"
+        );
     }
     for value in ["2", "", "1 ", "eyJ4"] {
         assert_eq!(reason(&[("payment-retry", value)]), Some(Reason::PaymentMalformed), "{value}");
@@ -89,7 +109,11 @@ fn a_payment_header_that_may_be_stripped_or_announced_for_later_is_refused() {
 fn wallet_sign_ins_and_settlement_overrides_are_refused() {
     for name in ["SIGN-IN-WITH-X", "sign_in_with_x", "Settlement-Overrides"] {
         assert_eq!(reason(&[(name, "x")]), Some(Reason::PaymentSchemeNotAllowed), "{name}");
-        assert_eq!(reason(&[("payment-signature", "e30="), (name, "x")]), Some(Reason::PaymentSchemeNotAllowed), "{name}");
+        assert_eq!(
+            reason(&[("payment-signature", "e30="), (name, "x")]),
+            Some(Reason::PaymentSchemeNotAllowed),
+            "{name}"
+        );
     }
 }
 
@@ -111,7 +135,12 @@ fn a_payment_in_another_header_is_found_in_any_encoding_a_reader_takes() {
         ("user-agent", format!("curl/8 ({url})")),
         ("x-custom", format!("\"{payment}\"")),
     ] {
-        assert_eq!(reason(&[(name, &value)]), Some(Reason::PaymentMalformed), "{name}: {}…", &value[..20]);
+        assert_eq!(
+            reason(&[(name, &value)]),
+            Some(Reason::PaymentMalformed),
+            "{name}: {}…",
+            &value[..20]
+        );
     }
     assert!(find_in_target(&format!("/paid?payment-signature={payment}")).is_some());
     assert!(find_in_target(&format!("/paid?p={}", payment.replace('=', "%3D"))).is_some());
@@ -120,11 +149,21 @@ fn a_payment_in_another_header_is_found_in_any_encoding_a_reader_takes() {
 
 #[test]
 fn ordinary_requests_have_no_payment() {
-    let jwt = format!("Bearer {}.{}.{}", URL_SAFE_NO_PAD.encode(r#"{"alg":"ES256","typ":"JWT"}"#), URL_SAFE_NO_PAD.encode(format!(r#"{{"sub":"{}","signature":"none"}}"#, "u".repeat(300))), "A".repeat(86));
+    let jwt = format!(
+        "Bearer {}.{}.{}",
+        URL_SAFE_NO_PAD.encode(r#"{"alg":"ES256","typ":"JWT"}"#),
+        URL_SAFE_NO_PAD.encode(format!(r#"{{"sub":"{}","signature":"none"}}"#, "u".repeat(300))),
+        "A".repeat(86)
+    );
     let long = "session=".to_owned() + &"QUJD".repeat(400);
     for pairs in [
         vec![],
-        vec![("host", "a.test"), ("authorization", jwt.as_str()), ("cookie", long.as_str()), ("connection", "keep-alive, Upgrade")],
+        vec![
+            ("host", "a.test"),
+            ("authorization", jwt.as_str()),
+            ("cookie", long.as_str()),
+            ("connection", "keep-alive, Upgrade"),
+        ],
         vec![("x-request-id", "0x1234"), ("signature", "sig=:AA==:"), ("trailer", "Expires")],
     ] {
         assert_eq!(reason(&pairs), None, "{pairs:?}");

@@ -250,7 +250,7 @@ fn the_operators_lists_limits_and_pins_hold() {
     let pin = |method: &str, url: &str, pay_to: &str, amount: &str| json!({"pins": [{"method": method, "url": url, "payTo": pay_to, "amount": amount}]});
     let url = "http://127.0.0.1:4201/paid";
     let vector = load("v2-exact-evm-eip3009-py-requests-get");
-    let payer = text(&vector, "/expected_claim/payer");
+    let wallet = text(&vector, "/expected_claim/payer");
     for (config, expected) in [
         (json!({}), None),
         (json!({"networks": ["eip155:8453"]}), Some(Reason::PaymentNetworkNotAllowed)),
@@ -260,7 +260,7 @@ fn the_operators_lists_limits_and_pins_hold() {
         ),
         (json!({"payees": [payee]}), None),
         (json!({"payees": [other]}), Some(Reason::PaymentPayeeNotAllowed)),
-        (json!({"payers": [payer]}), None),
+        (json!({"payers": [wallet]}), None),
         (json!({"payers": [other]}), Some(Reason::PaymentPayerNotAllowed)),
         (json!({"max_amount": "0.01"}), None),
         (json!({"max_amount": "0.009999"}), Some(Reason::PaymentOverLimit)),

@@ -53,7 +53,11 @@ fn a_payment_that_reached_the_origin_is_spent() {
     memory.reserve(&claim(1, 1, 1), NOW).unwrap().reached_origin();
     assert_eq!(reason(&memory, &claim(1, 1, 1), NOW), Some(Reason::PaymentReplayed));
     drop(memory.reserve(&claim(2, 2, 2), NOW).unwrap());
-    assert_eq!(reason(&memory, &claim(2, 2, 2), NOW), Some(Reason::PaymentReplayed), "a silent drop counts as spent");
+    assert_eq!(
+        reason(&memory, &claim(2, 2, 2), NOW),
+        Some(Reason::PaymentReplayed),
+        "a silent drop counts as spent"
+    );
 }
 
 #[test]
@@ -72,7 +76,11 @@ fn a_retry_that_never_reached_the_origin_passes_once_more_and_not_twice() {
 fn a_redirect_cannot_carry_the_payment_to_another_request() {
     let memory = ReplayMemory::default();
     memory.reserve(&claim(1, 1, 1), NOW).unwrap().never_reached_origin();
-    assert_eq!(reason(&memory, &claim(1, 1, 2), NOW), Some(Reason::PaymentReplayed), "another request");
+    assert_eq!(
+        reason(&memory, &claim(1, 1, 2), NOW),
+        Some(Reason::PaymentReplayed),
+        "another request"
+    );
     assert_eq!(reason(&memory, &claim(1, 2, 1), NOW), Some(Reason::PaymentReplayed), "other bytes");
     assert_eq!(reason(&memory, &claim(1, 1, 1), NOW), None, "the real retry still passes");
 }
