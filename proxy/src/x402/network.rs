@@ -79,7 +79,7 @@ impl Caip2 {
                     .bytes()
                     .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || also(b))
         };
-        if !is(namespace, 3..=8, |_| false)
+        if !is(namespace, 2..=16, |_| false)
             || !is(reference, 1..=64, |b| {
                 b.is_ascii_uppercase() || matches!(b, b'_' | b'=' | b'/' | b'+')
             })

@@ -103,22 +103,23 @@ fn decodes_to_payment(run: &[u8]) -> bool {
     match json::parse(&bytes, 64) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => in_value(&value).is_some(),
         Ok(_) => false,
-        // Cut off or with duplicate keys: the words decide.
-        Err(_) => speaks_of_payment(&bytes),
+        // Cut off, with duplicate keys, or behind something else: the words decide.
+        Err(_) => speaks_of_payment(&bytes) || (contains(&bytes, b"x402Version") && contains(&bytes, b"payload")),
     }
 }
 
-static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .build(["x402Version", "validBefore", "permit2Authorization", "maxClaimableAmount"])
-        .ok()
-});
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window == word)
+}
+
+const WORDS: [&str; 4] = ["x402Version", "validBefore", "permit2Authorization", "maxClaimableAmount"];
+
+static SPEAKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(WORDS).ok());
 
 /// Whether text that is not (one) document speaks of a payment and holds something as long as a signature.
 fn speaks_of_payment(text: &[u8]) -> bool {
     // An automaton that cannot be built must not open the gate.
-    WORDS.as_ref().is_none_or(|words| words.is_match(text)) && holds_signature(text)
+    SPEAKS.as_ref().is_none_or(|words| words.is_match(text)) && holds_signature(text)
 }
 
 fn holds_signature(text: &[u8]) -> bool {
@@ -132,24 +133,27 @@ fn holds_signature(text: &[u8]) -> bool {
 
 /// What encoded payments have in common whatever stands before it: base64 of a word at each of the three offsets.
 pub(crate) fn encoded_words() -> Vec<String> {
-    ["x402Version", "validBefore", "permit2Authorization", "maxClaimableAmount"]
+    WORDS
         .into_iter()
         .flat_map(|word| (0..3).map(move |offset| encoded_at(word, offset)))
         .collect()
+}
+
+/// How many characters of the first group of four belong to the byte before the word.
+const fn lead(offset: usize) -> usize {
+    (offset * 8).div_ceil(6)
 }
 
 fn encoded_at(word: &str, offset: usize) -> String {
     use ::base64::Engine;
     let padded: Vec<u8> = std::iter::repeat_n(0, offset).chain(word.bytes()).collect();
     let text = ::base64::engine::general_purpose::STANDARD_NO_PAD.encode(padded);
-    let first = (offset * 8).div_ceil(6);
     let last = (offset + word.len()) * 8 / 6;
-    text.get(first..last).unwrap_or_default().to_owned()
+    text.get(lead(offset)..last).unwrap_or_default().to_owned()
 }
 
 static TEXT: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let mut patterns = encoded_words();
-    patterns.extend(["x402Version", "validBefore", "permit2Authorization", "maxClaimableAmount"].map(str::to_owned));
+    let patterns = encoded_words().into_iter().chain(WORDS.map(str::to_owned));
     AhoCorasick::builder().ascii_case_insensitive(true).build(patterns).ok()
 });
 
@@ -161,14 +165,25 @@ pub fn in_text(text: &[u8]) -> Option<Trace> {
     let Some(automaton) = TEXT.as_ref() else {
         return Some(Trace::Payment);
     };
-    if !automaton.is_match(text) {
-        return None;
-    }
-    let encoded = || {
-        text.split(|b| !is_base64(*b))
-            .any(|run| run.len() >= SHORTEST && decodes_to_payment(run))
-    };
-    (speaks_of_payment(text) || encoded()).then_some(Trace::Payment)
+    let mut words = automaton.find_iter(text).peekable();
+    words.peek()?;
+    let mut looked_at = 0;
+    let encoded = words.any(|word| {
+        let pattern = word.pattern().as_usize();
+        if pattern >= WORDS.len() * 3 || word.start() < looked_at {
+            return false;
+        }
+        let (before, after) = text.split_at(word.start());
+        let start = before.iter().rposition(|b| !is_base64(*b)).map_or(0, |at| at + 1);
+        looked_at = after.iter().position(|b| !is_base64(*b)).map_or(text.len(), |at| word.start() + at);
+        // The word tells where groups of four begin, so text that runs into the encoding (a path) does not shift it.
+        let group = word.start().saturating_sub(lead(pattern % 3));
+        let aligned = start + group.saturating_sub(start) % 4;
+        [start, aligned]
+            .into_iter()
+            .any(|from| text.get(from..looked_at).is_some_and(decodes_to_payment))
+    });
+    (encoded || speaks_of_payment(text)).then_some(Trace::Payment)
 }
 
 #[cfg(test)]

@@ -36,14 +36,14 @@ pub(crate) fn judge_with(
     request: &PaymentRequest<'_>,
     terms: &Terms,
     now: u64,
-    signer: &impl SignerCheck,
+    proof: &impl SignerCheck,
 ) -> Result<Option<Claim>, PaymentRefusal> {
     match found {
         Found::Nothing => Ok(None),
         Found::Refused(refusal) => Err(refusal),
         Found::Payment { version, value } => {
             let payment = Payment::decode(version, value.as_bytes())?;
-            judge_payment(&payment, request, terms, now, signer)
+            judge_payment(&payment, request, terms, now, proof)
                 .map(Some)
                 .map_err(|refusal| refusal.knowing(payment.summary()))
         }
@@ -55,7 +55,7 @@ fn judge_payment(
     request: &PaymentRequest<'_>,
     terms: &Terms,
     now: u64,
-    signer: &impl SignerCheck,
+    proof: &impl SignerCheck,
 ) -> Result<Claim, PaymentRefusal> {
     if let Some(resource) = &payment.resource
         && !resource.names(request, terms.http_resource)
@@ -73,7 +73,7 @@ fn judge_payment(
     if terms.payers.as_ref().is_some_and(|payers| !payers.contains(&signed.payer())) {
         return Err(PaymentRefusal::new(Reason::PaymentPayerNotAllowed, "the payer is not allowed"));
     }
-    let allowed = proved_asset(payment, terms, signer)?;
+    let allowed = proved_asset(payment, terms, proof)?;
     if signed.amount() > allowed.max_amount {
         return Err(PaymentRefusal::new(
             Reason::PaymentOverLimit,
@@ -131,10 +131,10 @@ fn window(payment: &Payment, terms: &Terms, now: u64) -> Result<(u64, u64), Paym
 
 /// The asset under whose EIP-712 domain the signature is the payer's. In v2 the offer names it and the signature has to agree; v1 names
 /// none, so the allowed assets of the network are tried.
-fn proved_asset<'t>(payment: &Payment, terms: &'t Terms, signer: &impl SignerCheck) -> Result<&'t AllowedAsset, PaymentRefusal> {
+fn proved_asset<'t>(payment: &Payment, terms: &'t Terms, proof: &impl SignerCheck) -> Result<&'t AllowedAsset, PaymentRefusal> {
     let asset_not_allowed = |detail: &'static str| PaymentRefusal::new(Reason::PaymentAssetNotAllowed, detail);
     let signed = &payment.signed;
-    let proves = |domain: &DomainSeparator| signer.is_signed_by(signed.payer(), signed.signature(), &signed.digest(domain));
+    let proves = |domain: &DomainSeparator| proof.is_signed_by(signed.payer(), signed.signature(), &signed.digest(domain));
     let Some(offer) = &payment.offer else {
         return terms
             .assets

@@ -17,3 +17,10 @@ pub use judge::judge_header;
 pub use replay::{Attempt, ReplayMemory, Reservation};
 pub use stanza::validate_stanza;
 pub use terms::{Terms, TermsError};
+
+#[cfg(test)]
+mod adversarial;
+#[cfg(test)]
+mod leniency;
+#[cfg(test)]
+pub(crate) mod vectors;

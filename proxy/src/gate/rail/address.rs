@@ -32,16 +32,15 @@ impl Rails {
 /// The IPv4 addresses that a router, a translator or the kernel would take out of an IPv6 one: mapped and compatible (RFC 4291), NAT64
 /// (RFC 6052, RFC 8215), 6to4 (RFC 3056), Teredo (RFC 4380: server, and client with its bits flipped).
 fn embedded(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
-    let [a, b, c, d, e, f, g, h] = address.segments();
-    let v4 = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        Some(Ipv4Addr::new(a, b, c, d))
-    };
-    match (a, b, c, d, e, f) {
-        (0, 0, 0, 0, 0, 0 | 0xffff) | (0, 0, 0, 0, 0xffff, 0) | (0x64, 0xff9b, 0, 0, 0, 0) | (0x64, 0xff9b, 1, _, _, _) => [v4(g, h), None],
-        (0x2002, ..) => [v4(b, c), None],
-        (0x2001, 0, ..) => [v4(c, d), v4(!g, !h)],
+    let segments = address.segments();
+    let v4 = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
+    match segments {
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x64, 0xff9b, 1, _, _, _, high, low]
+        | [0x2002, high, low, ..] => [v4(high, low), None],
+        [0x2001, 0, high, low, _, _, client_high, client_low] => [v4(high, low), v4(!client_high, !client_low)],
         _ => [None; 2],
     }
 }

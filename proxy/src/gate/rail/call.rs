@@ -89,7 +89,7 @@ impl Rails {
             return None;
         }
         if !looks_like_json(body) {
-            return traces::in_text(body).map(|trace| self.trace_hit(path, trace));
+            return traces::in_text(body).map(|trace| trace_hit(path, trace));
         }
         let Ok(documents) = Documents::new(body, MAX_DEPTH) else {
             return self.unreadable(path, body);
@@ -101,7 +101,7 @@ impl Rails {
                         return Some(hit);
                     }
                     if let Some(trace) = traces::in_value(&value) {
-                        return Some(self.trace_hit(path, trace));
+                        return Some(trace_hit(path, trace));
                     }
                 }
                 Err(_) => return self.unreadable(path, body),
@@ -120,54 +120,7 @@ impl Rails {
         if self.triggers.has(&plain, Word::Payment) {
             return Some(RailHit::new(Reason::RailFacilitatorCall, detail, "unreadable JSON"));
         }
-        traces::in_text(&plain).map(|trace| self.trace_hit(path, trace))
-    }
-
-    fn trace_hit(&self, path: &str, trace: Trace) -> RailHit {
-        let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let facilitator = ["verify", "settle"].iter().any(|call| last.eq_ignore_ascii_case(call));
-        match trace {
-            Trace::FacilitatorCall => RailHit::new(
-                Reason::RailFacilitatorCall,
-                "the body asks a facilitator to verify or settle",
-                "paymentPayload",
-            ),
-            _ if facilitator => RailHit::new(
-                Reason::RailFacilitatorCall,
-                "the body hands a payment to verify or settle",
-                "verify, settle",
-            ),
-            Trace::SignedAuthorization => RailHit::new(
-                Reason::RailBroadcast,
-                "the body holds a signed authorisation that anybody could settle",
-                "signed authorisation",
-            ),
-            Trace::Mandate => RailHit::new(
-                Reason::RailPaymentScheme,
-                "AP2 payment mandates are not allowed",
-                "ap2.mandates.PaymentMandate",
-            ),
-            Trace::MppCredential => RailHit::new(
-                Reason::RailPaymentScheme,
-                "MPP credentials are not allowed",
-                "org.paymentauth/credential",
-            ),
-            Trace::McpPayment => RailHit::new(
-                Reason::PaymentSchemeNotAllowed,
-                "x402 payments over MCP are not supported yet",
-                "x402/payment",
-            ),
-            Trace::A2aPayment => RailHit::new(
-                Reason::PaymentSchemeNotAllowed,
-                "x402 payments over A2A are not supported yet",
-                "x402.payment.payload",
-            ),
-            Trace::Payment => RailHit::new(
-                Reason::PaymentSchemeNotAllowed,
-                "the body holds a payment; only the payment header is judged",
-                "x402Version",
-            ),
-        }
+        traces::in_text(&plain).map(|trace| trace_hit(path, trace))
     }
 
     fn rpc(&self, value: &Value<'_>) -> Option<RailHit> {
@@ -210,6 +163,53 @@ impl Rails {
                     .find(|entry| method_matches(entry, method) && has_needed(entry, object))
                     .map(|entry| RailHit::new(Reason::RailBroadcast, "the call signs or broadcasts a transaction", &*entry.name))
             })
+    }
+}
+
+fn trace_hit(path: &str, trace: Trace) -> RailHit {
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let facilitator = ["verify", "settle"].iter().any(|call| last.eq_ignore_ascii_case(call));
+    match trace {
+        Trace::FacilitatorCall => RailHit::new(
+            Reason::RailFacilitatorCall,
+            "the body asks a facilitator to verify or settle",
+            "paymentPayload",
+        ),
+        _ if facilitator => RailHit::new(
+            Reason::RailFacilitatorCall,
+            "the body hands a payment to verify or settle",
+            "verify, settle",
+        ),
+        Trace::SignedAuthorization => RailHit::new(
+            Reason::RailBroadcast,
+            "the body holds a signed authorisation that anybody could settle",
+            "signed authorisation",
+        ),
+        Trace::Mandate => RailHit::new(
+            Reason::RailPaymentScheme,
+            "AP2 payment mandates are not allowed",
+            "ap2.mandates.PaymentMandate",
+        ),
+        Trace::MppCredential => RailHit::new(
+            Reason::RailPaymentScheme,
+            "MPP credentials are not allowed",
+            "org.paymentauth/credential",
+        ),
+        Trace::McpPayment => RailHit::new(
+            Reason::PaymentSchemeNotAllowed,
+            "x402 payments over MCP are not supported yet",
+            "x402/payment",
+        ),
+        Trace::A2aPayment => RailHit::new(
+            Reason::PaymentSchemeNotAllowed,
+            "x402 payments over A2A are not supported yet",
+            "x402.payment.payload",
+        ),
+        Trace::Payment => RailHit::new(
+            Reason::PaymentSchemeNotAllowed,
+            "the body holds a payment; only the payment header is judged",
+            "x402Version",
+        ),
     }
 }
 

@@ -147,12 +147,11 @@ fn own_host(text: &str) -> Result<OwnHost, HostError> {
         Some(rest) => (true, rest),
         None => (false, text),
     };
-    let (host, port) = match Host::parse(rest) {
-        Ok(host) => (host, None),
-        Err(_) => {
-            let authority = Authority::parse(rest, None)?;
-            (authority.host, Some(authority.port))
-        }
+    let (host, port) = if let Ok(host) = Host::parse(rest) {
+        (host, None)
+    } else {
+        let authority = Authority::parse(rest, None)?;
+        (authority.host, Some(authority.port))
     };
     Ok(OwnHost {
         host,

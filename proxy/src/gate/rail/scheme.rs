@@ -15,7 +15,7 @@ impl Rails {
                 for credential in value.as_bytes().split(|b| *b == b',') {
                     let scheme = credential
                         .trim_ascii_start()
-                        .split(|b| b.is_ascii_whitespace())
+                        .split(u8::is_ascii_whitespace)
                         .next()
                         .unwrap_or_default();
                     if let Some(entry) = self

@@ -1,1 +1,179 @@
+#![allow(clippy::unwrap_used)]
+use serde_json::{Value, json};
 
+use super::super::stanza::{validate_stanza, validate_stanza_with};
+use super::*;
+
+const BASE_USDC: &str = "eip155:8453/0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+const SEPOLIA_USDC: &str = "eip155:84532/0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+
+fn config(value: Value) -> PaymentsConfig {
+    serde_json::from_value(value).unwrap()
+}
+
+fn assets(terms: &Terms) -> Vec<(u64, String)> {
+    terms
+        .assets()
+        .map(|allowed| (allowed.asset.network.chain_id, allowed.max_amount.to_string()))
+        .collect()
+}
+
+#[test]
+fn defaults_are_usdc_on_base_and_its_test_network_up_to_one() {
+    let terms = Terms::operator(&PaymentsConfig::default()).unwrap();
+    assert_eq!(assets(&terms), [(8453, "1000000".to_owned()), (84_532, "1000000".to_owned())]);
+    assert_eq!(
+        (terms.payees, terms.payers, terms.http_resource),
+        (None, None, HttpResource::Refused)
+    );
+}
+
+#[test]
+fn a_stanza_narrows_or_settles_but_never_opens() {
+    let none = json!({});
+    for (operator, stanza, expected) in [
+        (none.clone(), json!({"networks": ["eip155:8453"]}), vec![(8453, "1000000")]),
+        (
+            none.clone(),
+            json!({"max_amount": "5"}),
+            vec![(8453, "5000000"), (84_532, "5000000")],
+        ),
+        (
+            json!({"max_amount": "2"}),
+            json!({"max_amount": "5"}),
+            vec![(8453, "2000000"), (84_532, "2000000")],
+        ),
+        (
+            json!({"max_amount": "5"}),
+            json!({"max_amount": "2"}),
+            vec![(8453, "2000000"), (84_532, "2000000")],
+        ),
+        (
+            json!({"networks": ["eip155:8453"]}),
+            json!({"networks": ["eip155:8453", "eip155:137"]}),
+            vec![(8453, "1000000")],
+        ),
+        (json!({"networks": ["eip155:8453"]}), json!({"networks": ["eip155:137"]}), vec![]),
+        (json!({"assets": [BASE_USDC]}), json!({"assets": [SEPOLIA_USDC]}), vec![]),
+        (
+            json!({"assets": [BASE_USDC]}),
+            json!({"networks": ["eip155:8453", "eip155:84532"]}),
+            vec![(8453, "1000000")],
+        ),
+        (none.clone(), json!({"networks": ["eip155:137"]}), vec![(137, "1000000")]),
+    ] {
+        let shown = format!("{operator} + {stanza}");
+        let terms = Terms::narrowed(&config(operator), &config(stanza)).unwrap();
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|(chain, max): (u64, &str)| (chain, max.to_owned()))
+            .collect();
+        assert_eq!(assets(&terms), expected, "{shown}");
+    }
+    let payee = |n: u8| format!("0x{}", hex::encode([n; 20]));
+    let both = Terms::narrowed(
+        &config(json!({"payees": [payee(1), payee(2)]})),
+        &config(json!({"payees": [payee(2), payee(3)]})),
+    )
+    .unwrap();
+    assert_eq!(both.payees, Some([EvmAddress([2; 20])].into()));
+    let disjoint = Terms::narrowed(&config(json!({"payees": [payee(1)]})), &config(json!({"payees": [payee(3)]}))).unwrap();
+    assert_eq!(disjoint.payees, Some(BTreeSet::new()), "nobody, not anybody");
+    for (operator, stanza, expected) in [
+        (none.clone(), none.clone(), HttpResource::Refused),
+        (none.clone(), json!({"allow_http_resource": true}), HttpResource::Allowed),
+        (
+            json!({"allow_http_resource": false}),
+            json!({"allow_http_resource": true}),
+            HttpResource::Refused,
+        ),
+        (
+            json!({"allow_http_resource": true}),
+            json!({"allow_http_resource": false}),
+            HttpResource::Refused,
+        ),
+    ] {
+        assert_eq!(Terms::narrowed(&config(operator), &config(stanza)).unwrap().http_resource, expected);
+    }
+    let times = Terms::narrowed(
+        &config(json!({"max_timeout": "2m", "clock_skew": "1s"})),
+        &config(json!({"max_timeout": "5m", "clock_skew": "5s"})),
+    )
+    .unwrap();
+    assert_eq!((times.max_timeout, times.clock_skew), (120, 1));
+}
+
+#[test]
+fn every_mistake_in_a_stanza_is_reported_with_its_place() {
+    let pointers = |value: Value| -> Vec<String> {
+        let mut pointers: Vec<String> = validate_stanza(&value)
+            .unwrap_err()
+            .into_iter()
+            .map(|(pointer, _)| pointer)
+            .collect();
+        pointers.sort();
+        pointers
+    };
+    for (stanza, expected) in [
+        (json!({"max_amout": "1", "network": []}), vec!["/max_amout", "/network"]),
+        (json!({"a/b~": 1}), vec!["/a~1b~0"]),
+        (json!({"max_amount": 1.0}), vec!["/max_amount"]),
+        (json!({"max_amount": "1e3"}), vec!["/max_amount"]),
+        (json!({"max_amount": "0.0000001"}), vec!["/max_amount", "/max_amount"]),
+        (
+            json!({"networks": ["base", "eip155:1"], "payees": ["vitalik.eth"]}),
+            vec!["/networks/0", "/payees/0"],
+        ),
+        (json!({"networks": []}), vec!["/networks"]),
+        (
+            json!({"assets": ["eip155:8453/0x0000000000000000000000000000000000000001"]}),
+            vec!["/assets/0"],
+        ),
+        (
+            json!({"assets": ["eip155:143/0x754704Bc059F8C67012fEd69BC8A327a5aafb603"]}),
+            vec!["/assets/0"],
+        ),
+        (json!({"schemes": ["exact", "upto"]}), vec!["/schemes/1"]),
+        (json!({"require_challenge": true}), vec!["/require_challenge"]),
+        (json!({"max_timeout": "5"}), vec!["/max_timeout"]),
+        (json!({"clock_skew": "6m"}), vec!["/clock_skew"]),
+        (
+            json!({"pins": [{"method": "get", "url": "https://a.test/", "payTo": "0x01", "amount": "1"}]}),
+            vec!["/pins/0/method"],
+        ),
+        (json!({"pins": [{"method": "GET"}]}), vec!["/pins"]),
+        (
+            json!({"asset_definitions": [{"network": "eip155:1", "address": "0x0000000000000000000000000000000000000001", "decimals": 0, "name": "", "version": ""}]}),
+            vec!["/asset_definitions"],
+        ),
+        (json!([]), vec![""]),
+    ] {
+        assert_eq!(pointers(stanza.clone()), expected, "{stanza}");
+    }
+    for good in [
+        json!(null),
+        json!({}),
+        json!({"networks": ["eip155:8453"], "assets": [BASE_USDC], "max_amount": "1.00", "payees": [], "pins": [], "require_challenge": false, "max_timeout": "60s"}),
+    ] {
+        assert!(validate_stanza(&good).is_ok(), "{good}");
+    }
+}
+
+#[test]
+fn the_operator_can_add_an_asset_and_a_stanza_may_name_it() {
+    let address = "0x754704Bc059F8C67012fEd69BC8A327a5aafb603";
+    let operator = config(
+        json!({"asset_definitions": [{"network": "eip155:143", "address": address, "decimals": 6, "name": "USDC", "version": "2"}]}),
+    );
+    let stanza = json!({"assets": [format!("eip155:143/{address}")], "max_amount": "0.5"});
+    let stanza = validate_stanza_with(&stanza, &operator).unwrap();
+    assert_eq!(assets(&Terms::narrowed(&operator, &stanza).unwrap()), [(143, "500000".to_owned())]);
+    let broken =
+        config(json!({"asset_definitions": [{"network": "eip155:x", "address": "0x", "decimals": 78, "name": "", "version": ""}]}));
+    let pointers: Vec<_> = Terms::operator(&broken)
+        .unwrap_err()
+        .into_iter()
+        .map(|error| error.pointer)
+        .collect();
+    assert_eq!(pointers, ["/asset_definitions/0/network", "/asset_definitions/0/address"]);
+}
