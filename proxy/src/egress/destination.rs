@@ -41,10 +41,18 @@ pub struct Destination {
 impl Destination {
     /// A destination.
     pub fn new(authority: Authority, security: Security) -> Self {
-        let text = if authority.port == security.default_port() { authority.host.to_string() } else { authority.to_string() };
+        let text = if authority.port == security.default_port() {
+            authority.host.to_string()
+        } else {
+            authority.to_string()
+        };
         // A canonical host has only characters that a field value may have.
         let host_field = HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("invalid"));
-        Destination { authority, security, host_field }
+        Destination {
+            authority,
+            security,
+            host_field,
+        }
     }
 
     /// Host and port.

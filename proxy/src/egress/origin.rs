@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use pingora::connectors::http::v2::{ConnectionRef, Connector};
+use pingora::protocols::Stream;
 use pingora::protocols::http::client::HttpSession as ClientSession;
 use pingora::protocols::http::v1::client::HttpSession as H1Client;
-use pingora::protocols::Stream;
 use pingora::upstreams::peer::{HttpPeer, Peer};
 use pingora::{Error, ErrorType, Result};
 use tokio::io::AsyncReadExt;
@@ -64,8 +64,18 @@ impl Origin {
         group: PoolGroup,
         connect: Duration,
     ) -> Arc<Self> {
-        let peers = addresses.iter().map(|address| connector::peer(&destination, *address, group, connect)).collect();
-        Arc::new(Origin { destination, connector, addresses, peers, idle_h1: Mutex::default(), h2: Mutex::default() })
+        let peers = addresses
+            .iter()
+            .map(|address| connector::peer(&destination, *address, group, connect))
+            .collect();
+        Arc::new(Origin {
+            destination,
+            connector,
+            addresses,
+            peers,
+            idle_h1: Mutex::default(),
+            h2: Mutex::default(),
+        })
     }
 
     /// What requests to this origin are addressed to.
@@ -176,7 +186,9 @@ impl Drop for Origin {
     fn drop(&mut self) {
         let Some(peer) = self.peers.first() else { return };
         for stream in self.lock_h1().drain(..) {
-            self.connector.transport().release_stream(stream, peer.reuse_hash(), Some(POOL_IDLE));
+            self.connector
+                .transport()
+                .release_stream(stream, peer.reuse_hash(), Some(POOL_IDLE));
         }
         // A HTTP/2 connection goes back to the pool only through a stream of its own.
         let connection = self.lock_h2().take();

@@ -43,7 +43,11 @@ impl Resolver {
     /// `fixed` names are never asked of DNS; `timeout` bounds one look-up.
     pub fn new(fixed: HashMap<Box<str>, Arc<[IpAddr]>>, timeout: Duration) -> Self {
         let capacity = NonZeroUsize::new(CAPACITY).unwrap_or(NonZeroUsize::MIN);
-        Resolver { fixed, timeout, cache: Mutex::new(LruCache::new(capacity)) }
+        Resolver {
+            fixed,
+            timeout,
+            cache: Mutex::new(LruCache::new(capacity)),
+        }
     }
 
     /// Every address of `host`; never empty.

@@ -37,7 +37,10 @@ impl OriginSession {
     /// Stands an HTTP/1 session on a stream that `origin` wrapped when it was dialled.
     pub(super) fn h1(stream: Stream, peer: &HttpPeer) -> Result<Self> {
         match stream.into_any().downcast::<SharedWire>() {
-            Ok(wire) => Ok(OriginSession::H1(Box::new(H1Client::new_with_options(Box::new((*wire).clone()), peer)), *wire)),
+            Ok(wire) => Ok(OriginSession::H1(
+                Box::new(H1Client::new_with_options(Box::new((*wire).clone()), peer)),
+                *wire,
+            )),
             Err(_) => Error::e_explain(ErrorType::InternalError, "an origin stream that is not a shared wire"),
         }
     }
@@ -51,7 +54,11 @@ impl OriginSession {
             OriginSession::H1(session, wire) => {
                 let chunked = head.headers.contains_key(header::TRANSFER_ENCODING);
                 session.write_request_header(Box::new(head)).await.map_err(|e| e.into_up())?;
-                Ok(if chunked { BodyWriter::Chunked(wire.clone()) } else { BodyWriter::Length(wire.clone()) })
+                Ok(if chunked {
+                    BodyWriter::Chunked(wire.clone())
+                } else {
+                    BodyWriter::Length(wire.clone())
+                })
             }
             OriginSession::H2(session) => {
                 let end = after == AfterHead::Nothing;
@@ -155,7 +162,11 @@ async fn push_h1(wire: &mut SharedWire, out: &mut Bytes) -> Result<()> {
 async fn push_h2(stream: &mut h2::SendStream<Bytes>, out: &mut Bytes, last: bool) -> Result<()> {
     loop {
         if out.is_empty() {
-            return if last { stream.send_data(Bytes::new(), true).or_err(ErrorType::WriteError, "ending body") } else { Ok(()) };
+            return if last {
+                stream.send_data(Bytes::new(), true).or_err(ErrorType::WriteError, "ending body")
+            } else {
+                Ok(())
+            };
         }
         stream.reserve_capacity(out.len());
         let granted = match std::future::poll_fn(|cx| stream.poll_capacity(cx)).await {

@@ -111,7 +111,14 @@ pub(crate) struct Wire {
 impl Wire {
     /// `fd` is the real descriptor: pingora's pool compares `getpeername(fd)` with the peer it hands a connection out for.
     pub(crate) fn new(transport: Transport, fd: UniqueIDType, pace: Pace) -> Self {
-        Wire { transport, fd, pace, out: Vec::new(), sent: 0, dirty: false }
+        Wire {
+            transport,
+            fd,
+            pace,
+            out: Vec::new(),
+            sent: 0,
+            dirty: false,
+        }
     }
 
     /// After an upgrade.
