@@ -45,14 +45,18 @@ impl ConfigError {
         let error = error.without_snippet();
         let (code, message, hint) = describe(error);
         let position = error.location().map(|at| (at.line(), at.column())).filter(|(line, _)| *line > 0);
+        ConfigError {
+            hint,
+            ..Self::at(file, source, position, code, message)
+        }
+    }
+
+    pub(super) fn at(file: &Path, source: &str, position: Option<(u64, u64)>, code: &'static str, message: String) -> Self {
         let line = position.and_then(|(line, _)| source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?));
         ConfigError {
-            file: file.to_path_buf(),
             position,
-            code,
-            message,
             line: line.map(str::to_owned),
-            hint,
+            ..Self::whole_file(file, code, message)
         }
     }
 }

@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use super::error::UNREADABLE;
-use super::{Config, ConfigError};
+use super::meaning::{self, Mistake};
+use super::{Config, ConfigError, places};
 
 /// No honest configuration is larger.
 const LARGEST: u64 = 1 << 20;
@@ -45,7 +46,13 @@ impl Config {
         config.tls.resolve(base);
         config.audit.resolve(base);
         config.limits.connect = config.upstream.connect_timeout;
-        Ok(config)
+        match meaning::first_mistake(&config) {
+            None => Ok(config),
+            Some(Mistake { pointer, message }) => {
+                let place = places::of(source, &pointer, strict());
+                Err(ConfigError::at(path, source, place, "invalid-value", message))
+            }
+        }
     }
 }
 

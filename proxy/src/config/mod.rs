@@ -11,6 +11,8 @@ mod insecure;
 mod limits;
 mod listen;
 mod load;
+mod meaning;
+mod places;
 mod tls;
 pub mod units;
 mod upstream;

@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de::Error as _};
+use tollgate_certs::LeafLifetime;
 
 use super::units;
-
-/// A leaf must outlive the clock skew it is backdated for, and a year is longer than clients accept.
-const LEAF_LIFETIME: std::ops::RangeInclusive<Duration> = Duration::from_secs(600)..=Duration::from_secs(365 * 86_400);
 
 /// The ephemeral certificate authority, and the roots that origins are verified against.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -16,7 +14,7 @@ const LEAF_LIFETIME: std::ops::RangeInclusive<Duration> = Duration::from_secs(60
 pub struct TlsConfig {
     /// The folder that gets `tollgate-ca.pem` and `ca-bundle.pem`; a temporary one when there is none.
     pub ca_dir: Option<PathBuf>,
-    /// How long a minted leaf is valid: 10 minutes to 365 days.
+    /// How long a minted leaf is valid.
     #[serde(deserialize_with = "leaf_lifetime")]
     pub leaf_lifetime: Duration,
     /// PEM files with roots to trust beside the system's.
@@ -43,9 +41,5 @@ impl TlsConfig {
 
 fn leaf_lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let lifetime = units::duration(deserializer)?;
-    if LEAF_LIFETIME.contains(&lifetime) {
-        Ok(lifetime)
-    } else {
-        Err(D::Error::custom("a leaf's lifetime is from `10m` to `8760h`"))
-    }
+    LeafLifetime::try_from(lifetime).map(|_| lifetime).map_err(D::Error::custom)
 }

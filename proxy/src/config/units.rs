@@ -85,20 +85,28 @@ pub fn format_size(bytes: usize) -> String {
     format!("{bytes}B")
 }
 
-/// A duration above zero, for `#[serde(deserialize_with = "…")]`.
+/// Any duration, for `#[serde(deserialize_with = "…")]`.
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let duration = parse_duration(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
-    above_zero(duration, &Duration::ZERO)
+    parse_duration(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// A size above zero, for `#[serde(deserialize_with = "…")]`.
+/// Any size, for `#[serde(deserialize_with = "…")]`.
 pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    let size = parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
-    above_zero(size, &0)
+    parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// A number above zero, for `#[serde(deserialize_with = "…")]`.
-pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+/// A duration above zero.
+pub(super) fn time_limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    above_zero(duration(deserializer)?, &Duration::ZERO)
+}
+
+/// A size above zero.
+pub(super) fn size_limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    above_zero(size(deserializer)?, &0)
+}
+
+/// A number above zero.
+pub(super) fn count_limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     above_zero(usize::deserialize(deserializer)?, &0)
 }
 

@@ -20,7 +20,7 @@ pub struct UpstreamConfig {
     #[serde(rename = "proxy", deserialize_with = "no_proxy_yet")]
     reserved_proxy: (),
     /// How long one attempt to connect may take; the `connect` of [`super::Limits`].
-    #[serde(deserialize_with = "units::duration")]
+    #[serde(deserialize_with = "units::time_limit")]
     pub connect_timeout: Duration,
 }
 

@@ -1,0 +1,56 @@
+//! What single values can't show: whether sections mean something, by the words of the rooms that use them.
+
+use super::Config;
+use crate::gate::payment::terms::{Terms, TermsError};
+use crate::gate::rail::{Rails, RailsError};
+
+/// Something that parses and can't be meant.
+pub(super) struct Mistake {
+    /// Where, as a JSON pointer (RFC 6901).
+    pub(super) pointer: String,
+    pub(super) message: String,
+}
+
+pub(super) fn first_mistake(config: &Config) -> Option<Mistake> {
+    listen(config)
+        .or_else(|| rails(config))
+        .or_else(|| payments(config))
+        .or_else(|| verdict(config))
+}
+
+fn listen(config: &Config) -> Option<Mistake> {
+    let (proxy, admin) = (config.listen.proxy, config.listen.admin);
+    (proxy == admin && proxy.port() != 0).then(|| Mistake {
+        pointer: "/listen".into(),
+        message: "`proxy` and `admin` can't share one address".into(),
+    })
+}
+
+fn rails(config: &Config) -> Option<Mistake> {
+    let error = Rails::new(&config.rails).err()?;
+    let pointer = match &error {
+        RailsError::Host { index, .. } => format!("/rails/hosts/{index}"),
+        RailsError::Address { index } => format!("/rails/addresses/{index}"),
+        RailsError::BuiltIn(_) => "/rails".into(),
+    };
+    Some(Mistake {
+        pointer,
+        message: error.to_string(),
+    })
+}
+
+fn payments(config: &Config) -> Option<Mistake> {
+    let TermsError { pointer, message } = Terms::operator(&config.payments).err()?.into_iter().next()?;
+    Some(Mistake {
+        pointer: format!("/payments{pointer}"),
+        message,
+    })
+}
+
+fn verdict(config: &Config) -> Option<Mistake> {
+    let error = config.verdict.validate().err()?;
+    Some(Mistake {
+        pointer: "/verdict".into(),
+        message: error.to_string(),
+    })
+}
