@@ -43,7 +43,9 @@ impl AllowEntry {
     pub(super) fn read(node: Node, found: &mut Diagnostics) -> Option<Self> {
         let mut map = MapReader::open(node, "an entry of rules", found)?;
         let at = map.at();
-        let allow = map.required("allow", found).and_then(|node| MatcherSection::read(node, "an allow rule", found));
+        let allow = map
+            .required("allow", found)
+            .and_then(|node| MatcherSection::read(node, "an allow rule", found));
         map.finish(found);
         Some(AllowEntry { at, allow })
     }
@@ -66,7 +68,15 @@ impl MatcherSection {
 
 fn query(node: Node, found: &mut Diagnostics) -> Vec<QueryEntry> {
     let entries = entries(node, "query", found).unwrap_or_default();
-    entries.into_iter().filter_map(|(name, node)| Some(QueryEntry { name, value: query_value(node, found)? })).collect()
+    entries
+        .into_iter()
+        .filter_map(|(name, node)| {
+            Some(QueryEntry {
+                name,
+                value: query_value(node, found)?,
+            })
+        })
+        .collect()
 }
 
 fn query_value(node: Node, found: &mut Diagnostics) -> Option<QueryValue> {

@@ -32,7 +32,10 @@ impl MapReader {
     /// The value of a key, if it is there.
     pub(super) fn take(&mut self, key: &'static str) -> Option<Node> {
         self.asked.push(key);
-        self.entries.iter_mut().find(|(own, ..)| own == key).and_then(|(.., value)| value.take())
+        self.entries
+            .iter_mut()
+            .find(|(own, ..)| own == key)
+            .and_then(|(.., value)| value.take())
     }
 
     /// The value of a key that must be there.
@@ -90,7 +93,12 @@ pub(super) fn entries(node: Node, what: &'static str, found: &mut Diagnostics) -
     let mut entries = Vec::with_capacity(raw.len());
     for (key, value) in raw {
         let Value::Text(name) = key.value else {
-            found.error(Code::WrongType, key.at, format!("a key must be text, not {}", key.value.kind()), "put it in quotes");
+            found.error(
+                Code::WrongType,
+                key.at,
+                format!("a key must be text, not {}", key.value.kind()),
+                "put it in quotes",
+            );
             continue;
         };
         if let Some(earlier) = first.get(&name) {
@@ -142,7 +150,12 @@ pub(super) fn wrong_type<T>(node: &Node, key: &str, expected: &str, found: &mut 
         (_, "a list") => "write one entry per line, each after a dash",
         _ => "",
     };
-    found.error(Code::WrongType, node.at, format!("`{key}` takes {expected}, not {}", node.value.kind()), hint);
+    found.error(
+        Code::WrongType,
+        node.at,
+        format!("`{key}` takes {expected}, not {}", node.value.kind()),
+        hint,
+    );
     None
 }
 

@@ -97,8 +97,17 @@ pub(super) fn parse(source: &str, limits: Limits, found: &mut Diagnostics) -> Op
             let at = error.location().map_or(Position::START, position);
             let text = error.to_string();
             // The library ends its messages with the place, which is shown already.
-            let message = text.split(" at line ").next().unwrap_or(&text).trim_end_matches([',', ':', ' ']).to_owned();
-            let hint = if source.contains('\t') && message.contains("tab") { "indent with spaces" } else { "" };
+            let message = text
+                .split(" at line ")
+                .next()
+                .unwrap_or(&text)
+                .trim_end_matches([',', ':', ' '])
+                .to_owned();
+            let hint = if source.contains('\t') && message.contains("tab") {
+                "indent with spaces"
+            } else {
+                ""
+            };
             found.error(Code::YamlSyntax, at, message, hint);
             None
         }

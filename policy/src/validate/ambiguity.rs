@@ -102,7 +102,10 @@ struct Groups<'a> {
 
 impl<'a> Groups<'a> {
     fn of(endpoints: &'a [Endpoint]) -> Self {
-        let mut groups = Groups { all: endpoints.len(), ..Groups::default() };
+        let mut groups = Groups {
+            all: endpoints.len(),
+            ..Groups::default()
+        };
         for (index, endpoint) in endpoints.iter().enumerate() {
             match &endpoint.host {
                 None => groups.any_host.push(index),
