@@ -102,13 +102,11 @@ limits! {
     /// Malformed or reset streams after which an HTTP/2 connection is closed.
     h2_bad_streams: usize, "units::count_limit", 32;
     /// Size of one request body that a rule has to read before anything of it leaves.
-    body_held: usize, "units::size_limit", 4 * MIB;
+    body_held: usize, "units::size_limit", 16 * MIB;
     /// Size of all bodies held for inspection at once.
-    bodies_held_total: usize, "units::size_limit", 64 * MIB;
+    bodies_held_total: usize, "units::size_limit", 128 * MIB;
     /// Time from the first to the last byte of a body that is held.
     body_read: Duration, "units::time_limit", seconds(60);
-    /// Size of a 402 answer's body that is held and read before the client gets it.
-    challenge_held: usize, "units::size_limit", 256 * KIB;
     /// Time to resolve a name.
     resolve: Duration, "units::time_limit", seconds(5);
     /// Time from the end of a request to the first byte of the origin's answer; model calls think long.

@@ -20,9 +20,7 @@ use super::connector::{self, PoolGroup};
 use super::destination::{Destination, Security};
 use super::session::OriginSession;
 use super::wire::{Pace, SharedWire, Transport, Wire};
-
-/// How long the shared pool keeps what a tunnel leaves behind.
-const POOL_IDLE: Duration = Duration::from_secs(60);
+use crate::config::Limits;
 
 /// What the exchange needs of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +47,8 @@ pub struct Origin {
     destination: Arc<Destination>,
     connector: Arc<Connector>,
     addresses: Arc<[IpAddr]>,
+    /// How long the shared pool keeps what the tunnel leaves behind.
+    pool_idle: Duration,
     /// One per judged address, in the order of preference.
     peers: Vec<HttpPeer>,
     idle_h1: Mutex<Vec<Stream>>,
@@ -62,16 +62,17 @@ impl Origin {
         destination: Arc<Destination>,
         addresses: Arc<[IpAddr]>,
         group: PoolGroup,
-        connect: Duration,
+        limits: &Limits,
     ) -> Arc<Self> {
         let peers = addresses
             .iter()
-            .map(|address| connector::peer(&destination, *address, group, connect))
+            .map(|address| connector::peer(&destination, *address, group, limits.connect))
             .collect();
         Arc::new(Origin {
             destination,
             connector,
             addresses,
+            pool_idle: limits.pool_idle,
             peers,
             idle_h1: Mutex::default(),
             h2: Mutex::default(),
@@ -188,14 +189,14 @@ impl Drop for Origin {
         for stream in self.lock_h1().drain(..) {
             self.connector
                 .transport()
-                .release_stream(stream, peer.reuse_hash(), Some(POOL_IDLE));
+                .release_stream(stream, peer.reuse_hash(), Some(self.pool_idle));
         }
         // A HTTP/2 connection goes back to the pool only through a stream of its own.
         let connection = self.lock_h2().take();
         if let Some(connection) = connection
             && let Some(Ok(Some(stream))) = connection.spawn_stream().now_or_never()
         {
-            self.connector.release_http_session(stream, peer, Some(POOL_IDLE));
+            self.connector.release_http_session(stream, peer, Some(self.pool_idle));
         }
     }
 }

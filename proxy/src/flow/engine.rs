@@ -136,7 +136,7 @@ impl Engine {
     /// An origin at judged addresses, whose connections only this caller shares.
     pub(crate) fn origin(&self, destination: Arc<Destination>, addresses: Arc<[IpAddr]>, caller: &Caller) -> Arc<Origin> {
         let group = PoolGroup::of(caller.binary());
-        Origin::new(self.connector.clone(), destination, addresses, group, self.limits.connect)
+        Origin::new(self.connector.clone(), destination, addresses, group, &self.limits)
     }
 
     async fn identify(&self, client: &Client) -> Caller {

@@ -3,6 +3,7 @@
 //! In: the operator's settings and a policy file. Out: a running proxy with its admin listener, until it is told to stop.
 
 mod assemble;
+mod descriptors;
 mod policy_file;
 mod roots;
 mod signals;
@@ -100,6 +101,7 @@ impl Tollgate {
     /// Binds, loads and serves. A policy that cannot be loaded does not keep it from starting: everything is denied, and `/readyz`
     /// says why, until a good one is there.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
+        descriptors::raise_limit();
         let assembled = assemble::assemble(&settings)?;
         let listener = Listener::bind(settings.config.listen.proxy)?;
         let address = settings.config.listen.admin;
