@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::document::{At, EndpointSection, LaterField, LaterWhy};
 use crate::matcher::{EndpointPath, HostPattern, HostPatternError};
 use crate::path::EncodedSlash;
-use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls, Traffic};
+use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls};
 
 /// The endpoint, still without its place among the others; `None` after an error that leaves nothing to go on with.
 pub(super) fn compile(mut section: EndpointSection, found: &mut Diagnostics) -> Option<Endpoint> {

@@ -29,7 +29,7 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
             });
         }
         let binaries = section.binaries.into_iter().filter_map(|binary| compile_binary(binary, found)).collect();
-        rules.push(Rule { key, binaries: Binaries::new(binaries) });
+        rules.push(Rule { binaries: Binaries::new(binaries) });
     }
     (rules, endpoints)
 }
