@@ -5,8 +5,6 @@
 //! `/public/%2e%2e/secret`, `/public/..;/secret` and `//secret` must all be `/secret` before anybody looks (RFC 3986 6.2.2).
 
 mod canonical;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 

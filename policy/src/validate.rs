@@ -12,8 +12,6 @@ mod pattern;
 mod rest;
 mod rule;
 mod sandbox;
-#[cfg(test)]
-mod tests;
 
 use crate::diagnostic::{Code, Diagnostics};
 use crate::document::Document;

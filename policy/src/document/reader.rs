@@ -4,6 +4,9 @@ use super::At;
 use super::tree::{Node, Value};
 use crate::diagnostic::{Code, Diagnostics, Position};
 
+/// More keys than this are not listed in a hint.
+const MAX_LISTED: usize = 12;
+
 /// A map whose keys are taken one after the other; what is left at the end is unknown.
 pub(super) struct MapReader {
     what: &'static str,
@@ -74,7 +77,11 @@ impl MapReader {
             }
             let hint = match nearest(key, &self.asked) {
                 Some(similar) => format!("did you mean `{similar}`?"),
-                None => format!("{} has the keys {}", self.what, self.asked.join(", ")),
+                None => {
+                    let more = if self.asked.len() > MAX_LISTED { ", …" } else { "" };
+                    let listed: Vec<&str> = self.asked.iter().take(MAX_LISTED).copied().collect();
+                    format!("{} has the keys {}{more}", self.what, listed.join(", "))
+                }
             };
             found.error(Code::UnknownKey, *at, format!("unknown key `{key}`"), hint);
         }
@@ -84,7 +91,9 @@ impl MapReader {
 /// The entries of a map whose keys are names chosen by the author. Repeated keys are reported and left out.
 pub(super) fn entries(node: Node, what: &'static str, found: &mut Diagnostics) -> Option<Vec<(At<String>, Node)>> {
     let Value::Map(raw) = node.value else {
-        return wrong_type(&node, what, "a map", found);
+        let hint = if matches!(node.value, Value::Null) { "write its keys below it, or leave it out" } else { "" };
+        found.error(Code::WrongType, node.at, format!("{what} must be a map, not {}", node.value.kind()), hint);
+        return None;
     };
     let mut first: std::collections::HashMap<String, Position> = std::collections::HashMap::with_capacity(raw.len());
     let mut entries = Vec::with_capacity(raw.len());
