@@ -4,8 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use tollgate_policy::{Authority, CanonicalPath, EncodedSlash, Target, check_addresses};
 use tollgate_policy::{AddressScope, LoopbackDial};
+use tollgate_policy::{Authority, CanonicalPath, EncodedSlash, Target, check_addresses};
 
 fn canonicalise(criterion: &mut Criterion) {
     for (name, target) in [

@@ -20,8 +20,8 @@ pub(crate) use later::{LaterField, LaterWhy};
 pub(crate) use matcher::{AllowEntry, MatcherSection, QueryEntry, QueryValue};
 pub(crate) use middleware::MiddlewareSection;
 pub(crate) use rule::{BinaryEntry, RuleSection};
-pub(crate) use tree::Node;
 pub(crate) use sandbox::{FilesystemSection, LandlockSection, ProcessSection};
+pub(crate) use tree::Node;
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -46,12 +46,20 @@ pub(crate) struct Document {
 pub(crate) fn read(source: &str, limits: Limits, found: &mut Diagnostics) -> Option<Document> {
     let root = tree::parse(source, limits, found)?;
     let mut map = reader::MapReader::open(root, "the policy", found)?;
-    let version = map.required("version", found).and_then(|node| reader::integer(node, "version", found));
+    let version = map
+        .required("version", found)
+        .and_then(|node| reader::integer(node, "version", found));
     let filesystem = map.take("filesystem_policy").and_then(|node| FilesystemSection::read(node, found));
     let landlock = map.take("landlock").and_then(|node| LandlockSection::read(node, found));
     let process = map.take("process").and_then(|node| ProcessSection::read(node, found));
-    let rules = map.take("network_policies").map(|node| rule::read_all(node, found)).unwrap_or_default();
-    let middlewares = map.take("network_middlewares").map(|node| middleware::read_all(node, found)).unwrap_or_default();
+    let rules = map
+        .take("network_policies")
+        .map(|node| rule::read_all(node, found))
+        .unwrap_or_default();
+    let middlewares = map
+        .take("network_middlewares")
+        .map(|node| middleware::read_all(node, found))
+        .unwrap_or_default();
     let at = map.at();
     map.finish(found);
     Some(Document {

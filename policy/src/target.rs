@@ -5,7 +5,6 @@
 
 use crate::path::PathError;
 
-
 /// A request target; the parts are slices of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {

@@ -43,7 +43,16 @@ fn c12_internal_addresses() {
 
 #[test]
 fn c13_public_addresses() {
-    for address in ["8.8.8.8", "172.32.0.1", "172.15.0.1", "100.63.0.1", "100.128.0.1", "2001:4860::1", "2606:4700::1111", "::ffff:8.8.8.8"] {
+    for address in [
+        "8.8.8.8",
+        "172.32.0.1",
+        "172.15.0.1",
+        "100.63.0.1",
+        "100.128.0.1",
+        "2001:4860::1",
+        "2606:4700::1111",
+        "::ffff:8.8.8.8",
+    ] {
         assert_eq!(class(address), AddressClass::Public, "C13: {address}");
     }
 }
@@ -79,7 +88,13 @@ fn ipv4_embedded_in_ipv6_is_judged_as_ipv4() {
 
 #[test]
 fn metadata_services_are_never_dialled() {
-    for address in ["169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "fd00:ec2::254"] {
+    for address in [
+        "169.254.169.254",
+        "169.254.170.2",
+        "100.100.100.200",
+        "168.63.129.16",
+        "fd00:ec2::254",
+    ] {
         let address: IpAddr = address.parse().unwrap();
         for loopback in [LoopbackDial::Never, LoopbackDial::Allowed] {
             for scope in [AddressScope::DeclaredName, AddressScope::PublicOnly, AddressScope::Literal(address)] {
@@ -100,7 +115,10 @@ fn loopback_is_dialled_only_where_the_operator_allows_it() {
             assert_eq!(check(LoopbackDial::Allowed), Ok(()), "{scope:?}");
         }
         for address in ["0.0.0.0", "::", "169.254.1.1", "fe80::1"] {
-            assert!(check_addresses(&[address.parse().unwrap()], &scope, 443, LoopbackDial::Allowed).is_err(), "{address}");
+            assert!(
+                check_addresses(&[address.parse().unwrap()], &scope, 443, LoopbackDial::Allowed).is_err(),
+                "{address}"
+            );
         }
     }
 }
@@ -108,14 +126,20 @@ fn loopback_is_dialled_only_where_the_operator_allows_it() {
 #[test]
 fn a_mapped_answer_lies_in_an_ipv4_network() {
     let scope = AddressScope::AllowedRanges(["10.0.0.0/8".parse().unwrap()].into());
-    assert_eq!(check_addresses(&["::ffff:10.1.2.3".parse().unwrap()], &scope, 443, LoopbackDial::Never), Ok(()));
+    assert_eq!(
+        check_addresses(&["::ffff:10.1.2.3".parse().unwrap()], &scope, 443, LoopbackDial::Never),
+        Ok(())
+    );
     assert!(check_addresses(&["::ffff:11.1.2.3".parse().unwrap()], &scope, 443, LoopbackDial::Never).is_err());
 }
 
 #[test]
 fn a_literal_is_that_address_only() {
     let scope = AddressScope::Literal("10.0.0.1".parse().unwrap());
-    assert_eq!(check_addresses(&["10.0.0.1".parse().unwrap()], &scope, 443, LoopbackDial::Never), Ok(()));
+    assert_eq!(
+        check_addresses(&["10.0.0.1".parse().unwrap()], &scope, 443, LoopbackDial::Never),
+        Ok(())
+    );
     assert!(check_addresses(&["10.0.0.2".parse().unwrap()], &scope, 443, LoopbackDial::Never).is_err());
 }
 

@@ -141,7 +141,13 @@ impl Code {
     pub(super) fn is_about_absence(self) -> bool {
         matches!(
             self,
-            Code::MissingKey | Code::MissingPort | Code::NoRules | Code::IncompleteMatcher | Code::EnforcementOmitted | Code::NoBinaries | Code::NoEndpoints
+            Code::MissingKey
+                | Code::MissingPort
+                | Code::NoRules
+                | Code::IncompleteMatcher
+                | Code::EnforcementOmitted
+                | Code::NoBinaries
+                | Code::NoEndpoints
         )
     }
 }

@@ -1,10 +1,10 @@
 //! An endpoint.
 
+use super::At;
 use super::later::{self, LaterField};
 use super::matcher::{AllowEntry, MatcherSection};
 use super::reader::{MapReader, integer};
 use super::tree::Node;
-use super::At;
 use crate::diagnostic::{Diagnostics, Position, Reading};
 
 #[derive(Debug)]
@@ -53,7 +53,11 @@ impl EndpointSection {
                 at: list.at,
             }),
             deny_rules: map.list("deny_rules", found).map(|list| At {
-                value: list.value.into_iter().filter_map(|node| MatcherSection::read(node, "a deny rule", found)).collect(),
+                value: list
+                    .value
+                    .into_iter()
+                    .filter_map(|node| MatcherSection::read(node, "a deny rule", found))
+                    .collect(),
                 at: list.at,
             }),
             allowed_ips: map.texts("allowed_ips", found),

@@ -25,7 +25,11 @@ pub(crate) enum LaterWhy {
 pub(super) fn read_all(map: &mut MapReader, found: &mut Diagnostics) -> Vec<LaterField> {
     let mut fields = Vec::new();
     let mut set = |name, at, why| fields.push(LaterField { name, at, why });
-    for name in ["websocket_credential_rewrite", "request_body_credential_rewrite", "allow_uninspected_credentials"] {
+    for name in [
+        "websocket_credential_rewrite",
+        "request_body_credential_rewrite",
+        "allow_uninspected_credentials",
+    ] {
         if let Some(flag) = map.boolean(name, found).filter(|flag| flag.value) {
             set(name, flag.at, LaterWhy::Credentials);
         }
@@ -42,7 +46,10 @@ pub(super) fn read_all(map: &mut MapReader, found: &mut Diagnostics) -> Vec<Late
         });
         set("credential_binding", at, LaterWhy::Credentials);
     }
-    if let Some(value) = map.text("persisted_queries", found).filter(|text| !matches!(text.value.as_str(), "" | "deny")) {
+    if let Some(value) = map
+        .text("persisted_queries", found)
+        .filter(|text| !matches!(text.value.as_str(), "" | "deny"))
+    {
         set("persisted_queries", value.at, LaterWhy::Graphql);
     }
     if let Some(node) = map.take("graphql_persisted_queries") {

@@ -75,7 +75,15 @@ impl MatcherSection {
 
 fn query(node: Node, found: &mut Diagnostics) -> Vec<QueryEntry> {
     let entries = entries(node, "query", found).unwrap_or_default();
-    entries.into_iter().filter_map(|(name, node)| Some(QueryEntry { name, value: query_value(node, found)? })).collect()
+    entries
+        .into_iter()
+        .filter_map(|(name, node)| {
+            Some(QueryEntry {
+                name,
+                value: query_value(node, found)?,
+            })
+        })
+        .collect()
 }
 
 fn query_value(node: Node, found: &mut Diagnostics) -> Option<QueryValue> {

@@ -21,7 +21,10 @@ pub(crate) struct MiddlewareSection {
 
 pub(super) fn read_all(node: Node, found: &mut Diagnostics) -> Vec<MiddlewareSection> {
     let entries = entries(node, "network_middlewares", found).unwrap_or_default();
-    entries.into_iter().filter_map(|(key, node)| MiddlewareSection::read(key, node, found)).collect()
+    entries
+        .into_iter()
+        .filter_map(|(key, node)| MiddlewareSection::read(key, node, found))
+        .collect()
 }
 
 impl MiddlewareSection {

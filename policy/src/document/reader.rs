@@ -2,7 +2,7 @@
 
 use super::At;
 use super::tree::{Node, Value};
-use crate::diagnostic::{Code, Diagnostics, Position};
+use crate::diagnostic::{Code, Diagnostics, Position, Severity};
 
 /// More keys than this are not listed in a hint.
 const MAX_LISTED: usize = 12;
@@ -35,7 +35,10 @@ impl MapReader {
     /// The value of a key, if it is there.
     pub(super) fn take(&mut self, key: &'static str) -> Option<Node> {
         self.asked.push(key);
-        self.entries.iter_mut().find(|(own, ..)| own == key).and_then(|(.., value)| value.take())
+        self.entries
+            .iter_mut()
+            .find(|(own, ..)| own == key)
+            .and_then(|(.., value)| value.take())
     }
 
     /// The value of a key that must be there.
@@ -72,7 +75,7 @@ impl MapReader {
     /// Reports the keys that nobody asked for.
     pub(super) fn finish(self, found: &mut Diagnostics) {
         for (key, at, value) in &self.entries {
-            if value.is_none() {
+            if value.is_none() || found.is_full(Severity::Error) {
                 continue;
             }
             let hint = match nearest(key, &self.asked) {
@@ -91,15 +94,29 @@ impl MapReader {
 /// The entries of a map whose keys are names chosen by the author. Repeated keys are reported and left out.
 pub(super) fn entries(node: Node, what: &'static str, found: &mut Diagnostics) -> Option<Vec<(At<String>, Node)>> {
     let Value::Map(raw) = node.value else {
-        let hint = if matches!(node.value, Value::Null) { "write its keys below it, or leave it out" } else { "" };
-        found.error(Code::WrongType, node.at, format!("{what} must be a map, not {}", node.value.kind()), hint);
+        let hint = if matches!(node.value, Value::Null) {
+            "write its keys below it, or leave it out"
+        } else {
+            ""
+        };
+        found.error(
+            Code::WrongType,
+            node.at,
+            format!("{what} must be a map, not {}", node.value.kind()),
+            hint,
+        );
         return None;
     };
     let mut first: std::collections::HashMap<String, Position> = std::collections::HashMap::with_capacity(raw.len());
     let mut entries = Vec::with_capacity(raw.len());
     for (key, value) in raw {
         let Value::Text(name) = key.value else {
-            found.error(Code::WrongType, key.at, format!("a key must be text, not {}", key.value.kind()), "put it in quotes");
+            found.error(
+                Code::WrongType,
+                key.at,
+                format!("a key must be text, not {}", key.value.kind()),
+                "put it in quotes",
+            );
             continue;
         };
         if let Some(earlier) = first.get(&name) {
@@ -151,7 +168,12 @@ pub(super) fn wrong_type<T>(node: &Node, key: &str, expected: &str, found: &mut 
         (_, "a list") => "write one entry per line, each after a dash",
         _ => "",
     };
-    found.error(Code::WrongType, node.at, format!("`{key}` takes {expected}, not {}", node.value.kind()), hint);
+    found.error(
+        Code::WrongType,
+        node.at,
+        format!("`{key}` takes {expected}, not {}", node.value.kind()),
+        hint,
+    );
     None
 }
 

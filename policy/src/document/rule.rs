@@ -25,7 +25,10 @@ pub(super) fn read_all(node: Node, found: &mut Diagnostics) -> Vec<RuleSection> 
     let Some(entries) = entries(node, "network_policies", found) else {
         return Vec::new();
     };
-    entries.into_iter().filter_map(|(key, node)| RuleSection::read(key, node, found)).collect()
+    entries
+        .into_iter()
+        .filter_map(|(key, node)| RuleSection::read(key, node, found))
+        .collect()
 }
 
 impl RuleSection {
@@ -44,7 +47,10 @@ impl RuleSection {
         Some(RuleSection {
             key,
             reading: Reading::Complete,
-            endpoints: endpoints.into_iter().filter_map(|node| EndpointSection::read(node, found)).collect(),
+            endpoints: endpoints
+                .into_iter()
+                .filter_map(|node| EndpointSection::read(node, found))
+                .collect(),
             binaries: binaries.into_iter().filter_map(|node| BinaryEntry::read(node, found)).collect(),
         })
     }
@@ -53,7 +59,9 @@ impl RuleSection {
 impl BinaryEntry {
     fn read(node: Node, found: &mut Diagnostics) -> Option<Self> {
         let mut map = MapReader::open(node, "a binary", found)?;
-        let path = map.required("path", found).and_then(|node| super::reader::text(node, "path", found));
+        let path = map
+            .required("path", found)
+            .and_then(|node| super::reader::text(node, "path", found));
         let harness = map.boolean("harness", found);
         map.finish(found);
         Some(BinaryEntry { path: path?, harness })

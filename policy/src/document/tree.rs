@@ -118,7 +118,12 @@ fn explain(text: &str) -> (String, &'static str) {
             return ((*message).to_owned(), hint);
         }
     }
-    let message = text.split(" at line ").next().unwrap_or(text).trim_end_matches([',', ':', ' ']).to_owned();
+    let message = text
+        .split(" at line ")
+        .next()
+        .unwrap_or(text)
+        .trim_end_matches([',', ':', ' '])
+        .to_owned();
     let hint = if message.contains("tab") { "indent with spaces" } else { "" };
     (message, hint)
 }

@@ -59,7 +59,19 @@ fn what_is_no_host() {
 
 #[test]
 fn no_second_spelling_of_an_ipv4_address_is_a_host() {
-    for text in ["0x7f.1", "0X7F000001", "2130706433", "127.1", "127.0.1", "0177.0.0.1", "127.0.0.01", "1.2.3.4.5", "256.0.0.1", "a.0x", "a.1"] {
+    for text in [
+        "0x7f.1",
+        "0X7F000001",
+        "2130706433",
+        "127.1",
+        "127.0.1",
+        "0177.0.0.1",
+        "127.0.0.01",
+        "1.2.3.4.5",
+        "256.0.0.1",
+        "a.0x",
+        "a.1",
+    ] {
         assert_eq!(Host::parse(text), Err(HostError::NumericSpelling), "{text}");
     }
 }
@@ -76,8 +88,26 @@ fn e17_authorities() {
         assert_eq!(Authority::parse(text, None).unwrap().to_string(), expected, "E17: {text}");
     }
     for text in [
-        "host", "host:", "host:abc", "host:65536", "host:0", "host:80:x", "host:+80", "host: 80", "host:000080", ":80", "[::1", "[::1]", "[::1]443", "[::1]:",
-        "::1:443", "user@host:80", "user:pass@host:80", "host/:80", "ho st:80", "",
+        "host",
+        "host:",
+        "host:abc",
+        "host:65536",
+        "host:0",
+        "host:80:x",
+        "host:+80",
+        "host: 80",
+        "host:000080",
+        ":80",
+        "[::1",
+        "[::1]",
+        "[::1]443",
+        "[::1]:",
+        "::1:443",
+        "user@host:80",
+        "user:pass@host:80",
+        "host/:80",
+        "ho st:80",
+        "",
     ] {
         assert!(Authority::parse(text, None).is_err(), "E17: {text}");
     }

@@ -160,7 +160,9 @@ impl HostPattern {
             return self.matches(host);
         }
         let below = self.text.strip_prefix("**.").filter(|base| !base.contains('*'));
-        self.is_any() || self.text == other.text || below.is_some_and(|base| other.text.strip_suffix(base).is_some_and(|rest| rest.ends_with('.')))
+        self.is_any()
+            || self.text == other.text
+            || below.is_some_and(|base| other.text.strip_suffix(base).is_some_and(|rest| rest.ends_with('.')))
     }
 
     /// Whether the pattern is `**`.

@@ -61,7 +61,13 @@ fn broken_globs() {
 
 #[test]
 fn which_globs_match_everything() {
-    for (glob, expected) in [("**", true), ("/**", true), ("/usr/**", false), ("/*", false), ("{/bin/x,/**}", true)] {
+    for (glob, expected) in [
+        ("**", true),
+        ("/**", true),
+        ("/usr/**", false),
+        ("/*", false),
+        ("{/bin/x,/**}", true),
+    ] {
         assert_eq!(path(glob).matches_everything(), expected, "{glob}");
     }
 }
@@ -124,7 +130,7 @@ fn glob_piece() -> impl Strategy<Value = &'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// The engine that OpenShell's rules run on, for everything but `**` alone, which OpenShell itself treats apart.
     #[test]

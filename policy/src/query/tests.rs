@@ -2,7 +2,12 @@ use super::*;
 
 fn read(query: &str) -> Vec<(String, String)> {
     pairs(query)
-        .map(|(name, value)| (String::from_utf8_lossy(&name).into_owned(), String::from_utf8_lossy(&value).into_owned()))
+        .map(|(name, value)| {
+            (
+                String::from_utf8_lossy(&name).into_owned(),
+                String::from_utf8_lossy(&value).into_owned(),
+            )
+        })
         .collect()
 }
 

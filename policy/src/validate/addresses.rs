@@ -25,7 +25,12 @@ const FORBIDDEN: [&str; 10] = [
 
 pub(super) fn compile(list: &At<Vec<At<String>>>, found: &mut Diagnostics) -> Vec<IpNet> {
     if list.value.is_empty() {
-        found.error(Code::InvalidAllowedIps, list.at, "`allowed_ips` is empty", "list addresses or networks, or leave the key out");
+        found.error(
+            Code::InvalidAllowedIps,
+            list.at,
+            "`allowed_ips` is empty",
+            "list addresses or networks, or leave the key out",
+        );
     }
     list.value.iter().filter_map(|entry| compile_one(entry, found)).collect()
 }
@@ -40,7 +45,12 @@ fn compile_one(entry: &At<String>, found: &mut Diagnostics) -> Option<IpNet> {
     };
     if let Some(forbidden) = forbidden_in(&network) {
         let message = format!("`{text}` covers {forbidden}, which is never dialled");
-        found.error(Code::ForbiddenAllowedIps, entry.at, message, "loopback, link-local and unspecified addresses can't be allowed");
+        found.error(
+            Code::ForbiddenAllowedIps,
+            entry.at,
+            message,
+            "loopback, link-local and unspecified addresses can't be allowed",
+        );
         return None;
     }
     let broad = match network {
@@ -48,7 +58,12 @@ fn compile_one(entry: &At<String>, found: &mut Diagnostics) -> Option<IpNet> {
         IpNet::V6(network) => network.prefix_len() < 32,
     };
     if broad {
-        found.warn(Code::BroadAllowedIps, entry.at, format!("`{text}` is a very wide network"), "list the networks that are needed");
+        found.warn(
+            Code::BroadAllowedIps,
+            entry.at,
+            format!("`{text}` is a very wide network"),
+            "list the networks that are needed",
+        );
     }
     Some(network)
 }

@@ -99,7 +99,13 @@ fn treatment(endpoint: &Endpoint) -> Treatment<'_> {
         AddressScope::AllowedRanges(ranges) => Some(&**ranges),
         _ => None,
     };
-    (endpoint.tls, endpoint.protocol(), endpoint.enforcement, endpoint.encoded_slash, ranges)
+    (
+        endpoint.tls,
+        endpoint.protocol(),
+        endpoint.enforcement,
+        endpoint.encoded_slash,
+        ranges,
+    )
 }
 
 /// Endpoints by what their hosts can have in common and by their treatment: those with the same treatment can't disagree, and hosts
@@ -140,7 +146,12 @@ impl<'a> Groups<'a> {
             return;
         }
         let own = self.treatments.get(index);
-        let mut look = |group: &[usize]| group.iter().filter(|other| self.treatments.get(**other) != own).for_each(|other| found(*other));
+        let mut look = |group: &[usize]| {
+            group
+                .iter()
+                .filter(|other| self.treatments.get(**other) != own)
+                .for_each(|other| found(*other))
+        };
         let Some(pattern) = &endpoint.host else {
             self.exact.values().chain(self.wildcards.values()).for_each(|group| look(group));
             look(&self.any_host);

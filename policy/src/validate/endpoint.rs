@@ -51,7 +51,11 @@ fn compile_into(mut section: EndpointSection, found: &mut Diagnostics) -> Option
         path: path?,
         tls,
         enforcement,
-        encoded_slash: if section.allow_encoded_slash { EncodedSlash::Keep } else { EncodedSlash::Reject },
+        encoded_slash: if section.allow_encoded_slash {
+            EncodedSlash::Keep
+        } else {
+            EncodedSlash::Reject
+        },
         addresses,
         traffic: traffic?,
         at: section.at,
@@ -90,19 +94,31 @@ fn report_host(host: &At<String>, error: HostPatternError, found: &mut Diagnosti
     let text = &host.value;
     if text.contains("://") {
         let message = format!("`{text}` is a URL, not a host");
-        return found.error(Code::InvalidHost, host.at, message, "write the host only, without scheme, port and path");
+        return found.error(
+            Code::InvalidHost,
+            host.at,
+            message,
+            "write the host only, without scheme, port and path",
+        );
     }
     if text.split_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
         let message = format!("`{text}` is a host with a port");
         return found.error(Code::InvalidHost, host.at, message, "write the port as `port`");
     }
     let (code, hint) = match error {
-        HostPatternError::BareWildcard | HostPatternError::TopLevelWildcard => {
-            (Code::BroadHost, "list the hosts, or a wildcard such as `*.example.com` with two labels after it".to_owned())
-        }
+        HostPatternError::BareWildcard | HostPatternError::TopLevelWildcard => (
+            Code::BroadHost,
+            "list the hosts, or a wildcard such as `*.example.com` with two labels after it".to_owned(),
+        ),
         HostPatternError::MisplacedRecursive => (Code::InvalidHost, "write `**` only as the whole first label".to_owned()),
-        _ if text.ends_with('.') => (Code::InvalidHost, format!("write `{}` without the trailing dot", text.trim_end_matches('.'))),
-        _ if text.contains('/') => (Code::InvalidHost, "networks go into `allowed_ips`, paths into `path` or `rules`".to_owned()),
+        _ if text.ends_with('.') => (
+            Code::InvalidHost,
+            format!("write `{}` without the trailing dot", text.trim_end_matches('.')),
+        ),
+        _ if text.contains('/') => (
+            Code::InvalidHost,
+            "networks go into `allowed_ips`, paths into `path` or `rules`".to_owned(),
+        ),
         _ => (Code::InvalidHost, String::new()),
     };
     found.error(code, host.at, format!("`{text}`: {error}"), hint);
@@ -111,7 +127,12 @@ fn report_host(host: &At<String>, error: HostPatternError, found: &mut Diagnosti
 fn ports(section: &EndpointSection, found: &mut Diagnostics) -> Option<Box<[u16]>> {
     let raw: Vec<&At<i64>> = match (&section.port, &section.ports) {
         (Some(port), Some(_)) => {
-            found.error(Code::InvalidPort, port.at, "`port` and `ports` together", "write all of them in `ports`");
+            found.error(
+                Code::InvalidPort,
+                port.at,
+                "`port` and `ports` together",
+                "write all of them in `ports`",
+            );
             return None;
         }
         (Some(port), None) => vec![port],
@@ -127,7 +148,12 @@ fn ports(section: &EndpointSection, found: &mut Diagnostics) -> Option<Box<[u16]
     for port in &raw {
         match u16::try_from(port.value) {
             Ok(number) if number > 0 => ports.push(number),
-            _ => found.error(Code::InvalidPort, port.at, format!("{} is no port", port.value), "ports go from 1 to 65535"),
+            _ => found.error(
+                Code::InvalidPort,
+                port.at,
+                format!("{} is no port", port.value),
+                "ports go from 1 to 65535",
+            ),
         }
     }
     ports.sort_unstable();
@@ -179,7 +205,12 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> Reading {
         }
         other => {
             let message = format!("`{other}` is no protocol");
-            found.error(Code::UnknownProtocol, protocol.at, message, "write `rest`, or leave it out to decide by host, port and binary only");
+            found.error(
+                Code::UnknownProtocol,
+                protocol.at,
+                message,
+                "write `rest`, or leave it out to decide by host, port and binary only",
+            );
             Reading::NotYet
         }
     }
@@ -192,12 +223,22 @@ fn not_yet(field: &LaterField, found: &mut Diagnostics) {
         LaterWhy::JsonRpc | LaterWhy::Mcp => "remove it, and allow the method and path of the server with `protocol: rest`",
         LaterWhy::Sql => "remove it; SQL is not read",
     };
-    found.error(Code::NotSupportedYet, field.at, format!("`{}` is not supported yet", field.name), hint);
+    found.error(
+        Code::NotSupportedYet,
+        field.at,
+        format!("`{}` is not supported yet", field.name),
+        hint,
+    );
 }
 
 pub(super) fn not_yet_in_matcher(field: &LaterField, found: &mut Diagnostics) {
     let message = format!("`{}` means nothing for `protocol: rest`", field.name);
-    found.error(Code::MatcherNotForProtocol, field.at, message, "match requests by method, path and query");
+    found.error(
+        Code::MatcherNotForProtocol,
+        field.at,
+        message,
+        "match requests by method, path and query",
+    );
 }
 
 fn enforcement(section: &EndpointSection, protocol: Reading, found: &mut Diagnostics) -> Enforcement {
@@ -207,7 +248,12 @@ fn enforcement(section: &EndpointSection, protocol: Reading, found: &mut Diagnos
         Some(("audit", _)) => Enforcement::Audit,
         Some((other, at)) => {
             let message = format!("`{other}` is no enforcement");
-            found.error(Code::UnknownEnforcement, at, message, "write `enforce`, or `audit` to forward and log");
+            found.error(
+                Code::UnknownEnforcement,
+                at,
+                message,
+                "write `enforce`, or `audit` to forward and log",
+            );
             Enforcement::Enforce
         }
         None => {

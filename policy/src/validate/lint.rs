@@ -25,7 +25,11 @@ pub(super) fn apexes(endpoints: &[Endpoint], found: &mut Diagnostics) {
 
 /// A deny rule for `/admin/**` leaves `/admin` open.
 pub(super) fn deny_misses_base(rules: &[MatcherSection], found: &mut Diagnostics) {
-    let paths: HashSet<&str> = rules.iter().filter_map(|rule| rule.path.as_ref()).map(|path| path.value.as_str()).collect();
+    let paths: HashSet<&str> = rules
+        .iter()
+        .filter_map(|rule| rule.path.as_ref())
+        .map(|path| path.value.as_str())
+        .collect();
     for path in rules.iter().filter_map(|rule| rule.path.as_ref()) {
         let Some(base) = path.value.strip_suffix("/**").filter(|base| !base.is_empty()) else {
             continue;

@@ -18,14 +18,22 @@ pub(super) fn compile(sections: Vec<MiddlewareSection>, schema: &dyn MiddlewareS
         let message = format!("more than {MAX_MIDDLEWARES} middlewares");
         found.error(Code::InvalidMiddleware, extra.key.at, message, "");
     }
-    let mut compiled: Vec<Middleware> = sections.into_iter().filter_map(|section| compile_one(section, schema, found)).collect();
+    let mut compiled: Vec<Middleware> = sections
+        .into_iter()
+        .filter_map(|section| compile_one(section, schema, found))
+        .collect();
     compiled.sort_by_key(|middleware| middleware.order);
     for pair in compiled.windows(2) {
         if let [first, second] = pair
             && first.order == second.order
         {
             let message = format!("`{}` and `{}` have the same order {}", first.key, second.key, first.order);
-            found.error(Code::DuplicateOrder, first.at.max(second.at), message, "give each another `order`; they run in ascending order");
+            found.error(
+                Code::DuplicateOrder,
+                first.at.max(second.at),
+                message,
+                "give each another `order`; they run in ascending order",
+            );
         }
     }
     compiled
@@ -53,7 +61,10 @@ fn compile_one(section: MiddlewareSection, schema: &dyn MiddlewareSchema, found:
         }
     }
     Some(Middleware {
-        name: section.name.filter(|name| !name.value.is_empty()).map_or_else(|| section.key.value.clone(), |name| name.value),
+        name: section
+            .name
+            .filter(|name| !name.value.is_empty())
+            .map_or_else(|| section.key.value.clone(), |name| name.value),
         key: section.key.value,
         middleware: section.middleware?.value,
         order,
@@ -84,7 +95,12 @@ fn on_error(section: &MiddlewareSection, found: &mut Diagnostics) -> OnError {
             let service = section.middleware.as_ref().map_or("", |service| service.value.as_str());
             if NEVER_FAIL_OPEN.contains(&service) {
                 let message = format!("`{service}` may not fail open: a request it could not judge would go out");
-                found.error(Code::FailOpenRefused, given.at, message, "write `on_error: fail_closed`, or leave it out");
+                found.error(
+                    Code::FailOpenRefused,
+                    given.at,
+                    message,
+                    "write `on_error: fail_closed`, or leave it out",
+                );
             }
             OnError::FailOpen
         }
@@ -99,7 +115,12 @@ fn on_error(section: &MiddlewareSection, found: &mut Diagnostics) -> OnError {
 fn check_uninspectable(given: Option<&At<String>>, found: &mut Diagnostics) {
     if let Some(given) = given.filter(|text| !matches!(text.value.as_str(), "" | "deny")) {
         let message = format!("`on_uninspectable: {}` is not supported yet", given.value);
-        found.error(Code::NotSupportedYet, given.at, message, "leave it out: what can't be read is denied; exclude the host instead");
+        found.error(
+            Code::NotSupportedYet,
+            given.at,
+            message,
+            "leave it out: what can't be read is denied; exclude the host instead",
+        );
     }
 }
 
@@ -117,7 +138,12 @@ fn selectors(section: &MiddlewareSection, found: &mut Diagnostics) -> (Vec<HostP
     let count = |list: Option<&At<Vec<At<String>>>>| list.map_or(0, |list| list.value.len());
     if count(include) == 0 {
         let at = include.map_or(section.at, |list| list.at);
-        found.error(Code::InvalidMiddleware, at, "a middleware needs a non-empty `endpoints.include`", "write `include: [\"**\"]` for every host");
+        found.error(
+            Code::InvalidMiddleware,
+            at,
+            "a middleware needs a non-empty `endpoints.include`",
+            "write `include: [\"**\"]` for every host",
+        );
     }
     if count(include) + count(exclude) > MAX_PATTERNS {
         let message = format!("more than {MAX_PATTERNS} patterns in `include` and `exclude`");
@@ -145,8 +171,14 @@ pub(super) fn check_reach(middlewares: &[Middleware], endpoints: &[Endpoint], fo
                 continue;
             }
             let host = endpoint.host_text();
-            let message = format!("middleware `{}` must see the traffic of `{host}`, but `tls: skip` leaves it unread", middleware.key);
-            let hint = format!("exclude the host under network_middlewares.{}.endpoints.exclude, or leave `tls: skip` out", middleware.key);
+            let message = format!(
+                "middleware `{}` must see the traffic of `{host}`, but `tls: skip` leaves it unread",
+                middleware.key
+            );
+            let hint = format!(
+                "exclude the host under network_middlewares.{}.endpoints.exclude, or leave `tls: skip` out",
+                middleware.key
+            );
             found.error(Code::UninspectableSelection, endpoint.at, message, hint);
         }
     }

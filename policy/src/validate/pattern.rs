@@ -4,12 +4,16 @@ use std::fmt::Write as _;
 
 /// A space, a non-ASCII character or a needless escape in a glob would never match a canonical path: `/café` stands for `/caf%C3%A9`.
 pub(super) fn canonical(glob: &str) -> String {
-    rewrite(glob, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@' | b':'))
+    rewrite(glob, |byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@' | b':')
+    })
 }
 
 /// For deny rules, which are held against the path with every printable escape decoded.
 pub(super) fn loosened(glob: &str) -> String {
-    rewrite(glob, |byte| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'?' | b'#' | b';' | b'\\'))
+    rewrite(glob, |byte| {
+        byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'?' | b'#' | b';' | b'\\')
+    })
 }
 
 fn rewrite(glob: &str, decodes: impl Fn(u8) -> bool) -> String {

@@ -14,7 +14,11 @@ const METHODS: [&str; 12] = [
 
 /// Rules on an endpoint that is not read would be silently ignored, and everything allowed.
 pub(super) fn refuse_without_protocol(section: &EndpointSection, found: &mut Diagnostics) -> Option<Traffic> {
-    let access = section.access.as_ref().filter(|text| !text.value.is_empty()).map(|access| (access.at, "access"));
+    let access = section
+        .access
+        .as_ref()
+        .filter(|text| !text.value.is_empty())
+        .map(|access| (access.at, "access"));
     let rules = section.rules.as_ref().map(|rules| (rules.at, "rules"));
     let deny = section.deny_rules.as_ref().map(|rules| (rules.at, "deny_rules"));
     let mut accepted = true;
@@ -38,7 +42,12 @@ pub(super) fn compile(section: &mut EndpointSection, tls: Tls, found: &mut Diagn
     let access = section.access.take().filter(|text| !text.value.is_empty());
     let allow = match (access, section.rules.take()) {
         (Some(access), Some(_)) => {
-            found.error(Code::AccessWithRules, access.at, "`access` and `rules` together", "write one of them");
+            found.error(
+                Code::AccessWithRules,
+                access.at,
+                "`access` and `rules` together",
+                "write one of them",
+            );
             None
         }
         (Some(access), None) => preset(&access, found),
@@ -48,7 +57,12 @@ pub(super) fn compile(section: &mut EndpointSection, tls: Tls, found: &mut Diagn
                 Some(rules) => (rules.at, "`deny_rules` need `access` or `rules` to take from"),
                 None => (section.at, "an endpoint with `protocol: rest` needs `access` or `rules`"),
             };
-            found.error(Code::NoRules, at, message, "write `access: read-only`, or list what may be sent under `rules`");
+            found.error(
+                Code::NoRules,
+                at,
+                message,
+                "write `access: read-only`, or list what may be sent under `rules`",
+            );
             None
         }
     };
@@ -66,13 +80,22 @@ fn preset(access: &At<String>, found: &mut Diagnostics) -> Option<Vec<AllowRule>
         "full" => &["*"],
         other => {
             let message = format!("`{other}` is no access preset");
-            found.error(Code::UnknownAccess, access.at, message, "write read-only, read-write (without DELETE) or full");
+            found.error(
+                Code::UnknownAccess,
+                access.at,
+                message,
+                "write read-only, read-write (without DELETE) or full",
+            );
             return None;
         }
     };
     let everything = SegmentedGlob::parse("**", b'/').ok()?;
     let rule = |method: &&str| AllowRule {
-        label: RuleLabel { list: RuleList::Access, index: 0, at: access.at },
+        label: RuleLabel {
+            list: RuleList::Access,
+            index: 0,
+            at: access.at,
+        },
         method: MethodMatcher::parse(method),
         path: everything.clone(),
         query: Box::default(),
@@ -82,7 +105,12 @@ fn preset(access: &At<String>, found: &mut Diagnostics) -> Option<Vec<AllowRule>
 
 fn allow_rules(rules: At<Vec<AllowEntry>>, found: &mut Diagnostics) -> Option<Vec<AllowRule>> {
     if rules.value.is_empty() {
-        found.error(Code::EmptyRules, rules.at, "`rules` is empty, so everything would be denied", "list what may be sent");
+        found.error(
+            Code::EmptyRules,
+            rules.at,
+            "`rules` is empty, so everything would be denied",
+            "list what may be sent",
+        );
         return None;
     }
     let mut compiled = Vec::with_capacity(rules.value.len());
@@ -126,7 +154,11 @@ fn deny_rules(rules: At<Vec<MatcherSection>>, found: &mut Diagnostics) -> Option
 }
 
 fn label(list: RuleList, index: usize, at: Position) -> RuleLabel {
-    RuleLabel { list, index: u32::try_from(index).unwrap_or(u32::MAX), at }
+    RuleLabel {
+        list,
+        index: u32::try_from(index).unwrap_or(u32::MAX),
+        at,
+    }
 }
 
 struct Parts {
@@ -143,7 +175,11 @@ impl Parts {
         let method = required(matcher.method, "method", matcher.at, "*", found).map(|method| method_matcher(&method, found));
         let path = required(matcher.path, "path", matcher.at, "**", found).and_then(|path| path_glob(&path, spelling, found));
         let query: Option<Vec<QueryMatcher>> = matcher.query.into_iter().map(|entry| query_matcher(entry, found)).collect();
-        Some(Parts { method: method?, path: path?, query: query?.into_boxed_slice() })
+        Some(Parts {
+            method: method?,
+            path: path?,
+            query: query?.into_boxed_slice(),
+        })
     }
 }
 
@@ -151,7 +187,12 @@ impl Parts {
 fn required(text: Option<At<String>>, key: &str, at: Position, any: &str, found: &mut Diagnostics) -> Option<At<String>> {
     let text = text.filter(|text| !text.value.is_empty());
     if text.is_none() {
-        found.error(Code::IncompleteMatcher, at, format!("a matcher needs `{key}`"), format!("write `{key}: \"{any}\"` for any"));
+        found.error(
+            Code::IncompleteMatcher,
+            at,
+            format!("a matcher needs `{key}`"),
+            format!("write `{key}: \"{any}\"` for any"),
+        );
     }
     text
 }
@@ -162,7 +203,11 @@ fn method_matcher(method: &At<String>, found: &mut Diagnostics) -> MethodMatcher
         && !METHODS.contains(&&**name)
     {
         let message = format!("`{}` is no method that HTTP knows", method.value);
-        let hint = if method.value.contains('*') { "a method is matched whole; write `*` for any" } else { "check the spelling" };
+        let hint = if method.value.contains('*') {
+            "a method is matched whole; write `*` for any"
+        } else {
+            "check the spelling"
+        };
         found.warn(Code::UnknownMethod, method.at, message, hint);
     }
     matcher
@@ -171,14 +216,28 @@ fn method_matcher(method: &At<String>, found: &mut Diagnostics) -> MethodMatcher
 fn path_glob(path: &At<String>, spelling: fn(&str) -> String, found: &mut Diagnostics) -> Option<SegmentedGlob> {
     let text = &path.value;
     if let Some(why) = pattern::unreachable(text) {
-        let hint = if text.starts_with(['/', '*']) { String::new() } else { format!("write `/{text}`") };
-        found.error(Code::UnreachablePath, path.at, format!("the path `{text}` {why}, so the rule would never match"), hint);
+        let hint = if text.starts_with(['/', '*']) {
+            String::new()
+        } else {
+            format!("write `/{text}`")
+        };
+        found.error(
+            Code::UnreachablePath,
+            path.at,
+            format!("the path `{text}` {why}, so the rule would never match"),
+            hint,
+        );
         return None;
     }
     match SegmentedGlob::parse(&spelling(text), b'/') {
         Ok(glob) => Some(glob),
         Err(error) => {
-            found.error(Code::InvalidGlob, path.at, format!("`{text}`: {error}"), "put a backslash before a wildcard that is meant as itself");
+            found.error(
+                Code::InvalidGlob,
+                path.at,
+                format!("`{text}`: {error}"),
+                "put a backslash before a wildcard that is meant as itself",
+            );
             None
         }
     }
@@ -187,8 +246,17 @@ fn path_glob(path: &At<String>, spelling: fn(&str) -> String, found: &mut Diagno
 fn query_matcher(entry: QueryEntry, found: &mut Diagnostics) -> Option<QueryMatcher> {
     let name = entry.name.value;
     let globs = match entry.value {
-        QueryValue::Glob(glob) | QueryValue::Map { glob: Some(glob), any: None, .. } => vec![glob],
-        QueryValue::Map { glob: None, any: Some(any), .. } if !any.value.is_empty() => any.value,
+        QueryValue::Glob(glob)
+        | QueryValue::Map {
+            glob: Some(glob),
+            any: None,
+            ..
+        } => vec![glob],
+        QueryValue::Map {
+            glob: None,
+            any: Some(any),
+            ..
+        } if !any.value.is_empty() => any.value,
         QueryValue::Map { at, .. } => {
             let message = format!("the matcher of `{name}` needs exactly one of `glob` and a non-empty `any`");
             found.error(Code::InvalidQuery, at, message, "write a glob, or `{ any: [glob, …] }`");
@@ -196,7 +264,10 @@ fn query_matcher(entry: QueryEntry, found: &mut Diagnostics) -> Option<QueryMatc
         }
     };
     let compiled: Option<Box<[SegmentedGlob]>> = globs.iter().map(|glob| query_glob(glob, &name, found)).collect();
-    Some(QueryMatcher { name: name.into(), globs: compiled? })
+    Some(QueryMatcher {
+        name: name.into(),
+        globs: compiled?,
+    })
 }
 
 fn query_glob(glob: &At<String>, name: &str, found: &mut Diagnostics) -> Option<SegmentedGlob> {

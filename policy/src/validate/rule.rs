@@ -22,7 +22,9 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
         let id = RuleId(u32::try_from(index).unwrap_or(u32::MAX));
         let key: Arc<str> = section.key.value.as_str().into();
         for endpoint in section.endpoints {
-            let Some(parts) = endpoint::compile(endpoint, found) else { continue };
+            let Some(parts) = endpoint::compile(endpoint, found) else {
+                continue;
+            };
             endpoints.push(Endpoint {
                 id: EndpointId(u32::try_from(endpoints.len()).unwrap_or(u32::MAX)),
                 rule: id,
@@ -30,8 +32,14 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
                 ..parts
             });
         }
-        let binaries = section.binaries.into_iter().filter_map(|binary| compile_binary(binary, found)).collect();
-        rules.push(Rule { binaries: Binaries::new(binaries) });
+        let binaries = section
+            .binaries
+            .into_iter()
+            .filter_map(|binary| compile_binary(binary, found))
+            .collect();
+        rules.push(Rule {
+            binaries: Binaries::new(binaries),
+        });
     }
     (rules, endpoints)
 }

@@ -15,7 +15,9 @@ pub(super) fn compile(
 ) -> Sandbox {
     Sandbox {
         filesystem: filesystem.map(|section| compile_filesystem(section, found)),
-        landlock: landlock.and_then(|section| section.compatibility).map_or(Landlock::BestEffort, |mode| compile_landlock(&mode, found)),
+        landlock: landlock
+            .and_then(|section| section.compatibility)
+            .map_or(Landlock::BestEffort, |mode| compile_landlock(&mode, found)),
         process: process.map_or_else(ProcessIdentity::default, |section| ProcessIdentity {
             run_as_user: section.run_as_user.map(|user| compile_identity(user, found)),
             run_as_group: section.run_as_group.map(|group| compile_identity(group, found)),
@@ -26,13 +28,23 @@ pub(super) fn compile(
 fn compile_filesystem(section: FilesystemSection, found: &mut Diagnostics) -> FilesystemPolicy {
     let total = section.read_only.len() + section.read_write.len();
     if let Some(last) = section.read_write.last().or(section.read_only.last()).filter(|_| total > MAX_PATHS) {
-        found.error(Code::InvalidSandboxPath, last.at, format!("{total} paths; at most {MAX_PATHS} are allowed"), "list directories");
+        found.error(
+            Code::InvalidSandboxPath,
+            last.at,
+            format!("{total} paths; at most {MAX_PATHS} are allowed"),
+            "list directories",
+        );
     }
     for path in section.read_only.iter().chain(&section.read_write) {
         check_path(path, found);
     }
     for path in section.read_write.iter().filter(|path| path.value.trim_end_matches('/').is_empty()) {
-        found.error(Code::InvalidSandboxPath, path.at, "`/` may not be writable", "list the directories that have to be");
+        found.error(
+            Code::InvalidSandboxPath,
+            path.at,
+            "`/` may not be writable",
+            "list the directories that have to be",
+        );
     }
     let texts = |list: Vec<At<String>>| list.into_iter().map(|path| path.value).collect();
     FilesystemPolicy {
@@ -55,7 +67,12 @@ fn check_path(path: &At<String>, found: &mut Diagnostics) {
     } else {
         return;
     };
-    found.error(Code::InvalidSandboxPath, path.at, format!("the path {problem}"), "write an absolute path without `..`");
+    found.error(
+        Code::InvalidSandboxPath,
+        path.at,
+        format!("the path {problem}"),
+        "write an absolute path without `..`",
+    );
 }
 
 fn compile_landlock(mode: &At<String>, found: &mut Diagnostics) -> Landlock {
@@ -81,5 +98,10 @@ fn compile_identity(identity: At<String>, found: &mut Diagnostics) -> String {
 
 fn report_identity(at: Position, value: &str, found: &mut Diagnostics) {
     let message = format!("the workload may not run as `{value}`");
-    found.error(Code::InvalidProcessIdentity, at, message, "write `sandbox` or a number from 1 to 4294967294");
+    found.error(
+        Code::InvalidProcessIdentity,
+        at,
+        message,
+        "write `sandbox` or a number from 1 to 4294967294",
+    );
 }

@@ -10,7 +10,12 @@ use tollgate_policy::{Caller, Code, Facts, Host, LoopbackDial, Reason, check_add
 fn dial(endpoint: &str, host: &str, port: u16, addresses: &[&str]) -> Result<(), (Reason, &'static str)> {
     let policy = rule(endpoint);
     let host = Host::parse(host).unwrap();
-    let decision = policy.decide(&Facts { host: &host, port, caller: Caller::NotEnforced, request: None });
+    let decision = policy.decide(&Facts {
+        host: &host,
+        port,
+        caller: Caller::NotEnforced,
+        request: None,
+    });
     let treatment = decision.treatment.unwrap();
     let addresses: Vec<IpAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
     check_addresses(&addresses, &treatment.addresses, port, LoopbackDial::Never).map_err(|refusal| (refusal.reason, refusal.detail))
@@ -22,16 +27,40 @@ const LISTED: &str = "allowed_ips check failed";
 #[test]
 fn c1_to_c3_never_dialled_even_when_declared() {
     let never = |detail| Err((Reason::AddressNotAllowed, detail));
-    assert_eq!(dial("host: 127.0.0.1\nport: 80", "127.0.0.1", 80, &["127.0.0.1"]), never(DECLARED), "C1");
-    assert_eq!(dial("host: 169.254.169.254\nport: 80", "169.254.169.254", 80, &["169.254.169.254"]), never(DECLARED), "C2");
-    for address in ["127.0.0.1", "169.254.169.254", "0.0.0.0", "::1", "fe80::1", "::", "::ffff:127.0.0.1"] {
-        assert_eq!(dial("host: db.example.com\nport: 80", "db.example.com", 80, &[address]), never(DECLARED), "C3: {address}");
+    assert_eq!(
+        dial("host: 127.0.0.1\nport: 80", "127.0.0.1", 80, &["127.0.0.1"]),
+        never(DECLARED),
+        "C1"
+    );
+    assert_eq!(
+        dial("host: 169.254.169.254\nport: 80", "169.254.169.254", 80, &["169.254.169.254"]),
+        never(DECLARED),
+        "C2"
+    );
+    for address in [
+        "127.0.0.1",
+        "169.254.169.254",
+        "0.0.0.0",
+        "::1",
+        "fe80::1",
+        "::",
+        "::ffff:127.0.0.1",
+    ] {
+        assert_eq!(
+            dial("host: db.example.com\nport: 80", "db.example.com", 80, &[address]),
+            never(DECLARED),
+            "C3: {address}"
+        );
     }
 }
 
 #[test]
 fn c4_to_c7_private_addresses() {
-    assert_eq!(dial("host: db.example.com\nport: 443", "db.example.com", 443, &["192.168.1.105"]), Ok(()), "C4");
+    assert_eq!(
+        dial("host: db.example.com\nport: 443", "db.example.com", 443, &["192.168.1.105"]),
+        Ok(()),
+        "C4"
+    );
     assert_eq!(
         dial("host: '*.example.com'\nport: 443", "db.example.com", 443, &["192.168.1.105"]),
         Err((Reason::AddressNotPublic, "internal address")),
@@ -39,11 +68,23 @@ fn c4_to_c7_private_addresses() {
     );
     let listed = "host: '*.example.com'\nport: 443\nallowed_ips: [10.0.5.0/24]";
     assert_eq!(dial(listed, "db.example.com", 443, &["10.0.5.20"]), Ok(()), "C6");
-    assert_eq!(dial(listed, "db.example.com", 443, &["10.0.6.1"]), Err((Reason::AddressNotAllowed, LISTED)), "C6");
-    assert_eq!(dial("host: 10.200.0.1\nport: 443", "10.200.0.1", 443, &["10.200.0.1"]), Ok(()), "C7");
+    assert_eq!(
+        dial(listed, "db.example.com", 443, &["10.0.6.1"]),
+        Err((Reason::AddressNotAllowed, LISTED)),
+        "C6"
+    );
+    assert_eq!(
+        dial("host: 10.200.0.1\nport: 443", "10.200.0.1", 443, &["10.200.0.1"]),
+        Ok(()),
+        "C7"
+    );
     let anywhere = "port: 8080\nallowed_ips: [10.0.0.0/8]";
     assert_eq!(dial(anywhere, "any.internal", 8080, &["10.9.9.9"]), Ok(()), "A27");
-    assert_eq!(dial(anywhere, "any.internal", 8080, &["8.8.8.8"]), Err((Reason::AddressNotAllowed, LISTED)), "A27");
+    assert_eq!(
+        dial(anywhere, "any.internal", 8080, &["8.8.8.8"]),
+        Err((Reason::AddressNotAllowed, LISTED)),
+        "A27"
+    );
 }
 
 #[test]
@@ -53,7 +94,10 @@ fn c8_control_plane_ports() {
         let refused = dial(&listed, "k.example.com", port, &["203.0.113.7"]).unwrap_err().0;
         assert_eq!(refused, Reason::ControlPlanePort, "C8: {port}");
         let declared = format!("host: k.example.com\nport: {port}");
-        assert_eq!(dial(&declared, "k.example.com", port, &["10.0.0.1"]).unwrap_err().0, Reason::ControlPlanePort);
+        assert_eq!(
+            dial(&declared, "k.example.com", port, &["10.0.0.1"]).unwrap_err().0,
+            Reason::ControlPlanePort
+        );
         let wildcard = format!("host: '*.example.com'\nport: {port}");
         assert_eq!(dial(&wildcard, "k.example.com", port, &["8.8.8.8"]), Ok(()), "public only");
     }
@@ -96,7 +140,11 @@ fn c14_one_internal_address_among_public_ones() {
     let wildcard = "host: '*.example.com'\nport: 443";
     assert_eq!(dial(wildcard, "a.example.com", 443, &["8.8.8.8", "1.1.1.1"]), Ok(()));
     for addresses in [["8.8.8.8", "10.0.0.1"], ["10.0.0.1", "8.8.8.8"]] {
-        assert_eq!(dial(wildcard, "a.example.com", 443, &addresses).unwrap_err().0, Reason::AddressNotPublic, "C14");
+        assert_eq!(
+            dial(wildcard, "a.example.com", 443, &addresses).unwrap_err().0,
+            Reason::AddressNotPublic,
+            "C14"
+        );
     }
     assert_eq!(dial(wildcard, "a.example.com", 443, &[]).unwrap_err().0, Reason::NameNotResolved);
 }
@@ -124,7 +172,12 @@ network_policies:
     let policy = crate::judge::policy(source);
     let check = |host: &str, addresses: &[&str]| {
         let host = Host::parse(host).unwrap();
-        let decision = policy.decide(&Facts { host: &host, port: 443, caller: Caller::Unidentified, request: None });
+        let decision = policy.decide(&Facts {
+            host: &host,
+            port: 443,
+            caller: Caller::Unidentified,
+            request: None,
+        });
         let addresses: Vec<IpAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
         check_addresses(&addresses, &decision.treatment.unwrap().addresses, 443, LoopbackDial::Never).map_err(|refusal| refusal.reason)
     };
@@ -134,6 +187,9 @@ network_policies:
     assert_eq!(check("other.example.com", &["100.64.1.1"]), Ok(()));
     assert_eq!(check("other.example.com", &["192.168.0.1"]), Err(Reason::AddressNotPublic));
     // Each address is fine for one of the endpoints, but no endpoint is fine with both.
-    assert_eq!(check("other.example.com", &["8.8.8.8", "100.64.1.1"]), Err(Reason::AddressNotPublic));
+    assert_eq!(
+        check("other.example.com", &["8.8.8.8", "100.64.1.1"]),
+        Err(Reason::AddressNotPublic)
+    );
     assert_eq!(check("db.example.com", &["127.0.0.1"]), Err(Reason::AddressNotAllowed));
 }

@@ -7,11 +7,25 @@ use crate::judge::{loaded, policy};
 use tollgate_policy::{Action, Caller, CanonicalPath, EncodedSlash, Facts, Host, HttpFacts, Process, Reason};
 
 fn host() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["example.com", "api.example.com", "a.api.example.com", "other.com", "10.0.0.1", "www.example.com"])
+    prop::sample::select(vec![
+        "example.com",
+        "api.example.com",
+        "a.api.example.com",
+        "other.com",
+        "10.0.0.1",
+        "www.example.com",
+    ])
 }
 
 fn host_pattern() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["example.com", "api.example.com", "'*.example.com'", "'**.example.com'", "10.0.0.1", "'a*.example.com'"])
+    prop::sample::select(vec![
+        "example.com",
+        "api.example.com",
+        "'*.example.com'",
+        "'**.example.com'",
+        "10.0.0.1",
+        "'a*.example.com'",
+    ])
 }
 
 fn matcher() -> impl Strategy<Value = String> {
@@ -62,7 +76,7 @@ fn source() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn explain_and_decide_agree_and_remedies_work(
@@ -134,7 +148,11 @@ fn a_proposed_rule_allows_exactly_what_was_denied() {
         host: &host,
         port: 443,
         caller: Caller::Unidentified,
-        request: Some(HttpFacts { method: "POST", path, query: None }),
+        request: Some(HttpFacts {
+            method: "POST",
+            path,
+            query: None,
+        }),
     };
     let before = policy(&format!("{source}{binaries}"));
     let decision = before.decide(&facts(&path));

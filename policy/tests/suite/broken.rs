@@ -22,7 +22,11 @@ fn rendered(path: &Path) -> (String, tollgate_policy::Loaded) {
     let source = std::fs::read_to_string(path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     let loaded = loaded(&source);
-    let findings: Vec<String> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.render(name, &source)).collect();
+    let findings: Vec<String> = loaded
+        .diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.render(name, &source))
+        .collect();
     (findings.join("\n\n") + "\n", loaded)
 }
 
@@ -36,9 +40,18 @@ fn every_broken_file_is_explained_as_recorded() {
         if std::env::var_os("UPDATE_EXPECTED").is_some() {
             std::fs::write(&expected, &findings).unwrap();
         }
-        assert_eq!(findings, std::fs::read_to_string(&expected).unwrap_or_default(), "{}", path.display());
+        assert_eq!(
+            findings,
+            std::fs::read_to_string(&expected).unwrap_or_default(),
+            "{}",
+            path.display()
+        );
         assert!(loaded.policy.is_none(), "{} loads", path.display());
-        assert!(loaded.diagnostics.is_sorted_by_key(|diagnostic| (diagnostic.line, diagnostic.column)));
+        assert!(
+            loaded
+                .diagnostics
+                .is_sorted_by_key(|diagnostic| (diagnostic.line, diagnostic.column))
+        );
     }
 }
 
@@ -49,7 +62,11 @@ fn every_code_is_shown_by_some_file() {
         .flat_map(|path| rendered(path).1.diagnostics)
         .map(|diagnostic| diagnostic.code)
         .collect();
-    let missing: Vec<&str> = Code::ALL.iter().filter(|code| !shown.contains(code)).map(|code| code.as_str()).collect();
+    let missing: Vec<&str> = Code::ALL
+        .iter()
+        .filter(|code| !shown.contains(code))
+        .map(|code| code.as_str())
+        .collect();
     // A file of that size does not belong into a repository; `robustness` has it.
     assert_eq!(missing, ["file-too-large"]);
 }

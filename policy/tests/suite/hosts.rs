@@ -1,7 +1,6 @@
 //! Hosts, ports and binaries: OpenShell's table A, by number.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-
 use crate::judge::{connect, connect_as, policy, process, rule};
 use tollgate_policy::{Caller, Facts, Host, HostPattern, Policy, Process};
 
@@ -32,7 +31,12 @@ fn a1_to_a5_an_exact_endpoint() {
 fn a1_the_matched_policy_is_reported() {
     let policy = for_binary(CURL);
     let (host, process) = (Host::parse("api.anthropic.com").unwrap(), process(CURL));
-    let decision = policy.decide(&Facts { host: &host, port: 443, caller: Caller::Identified(&process), request: None });
+    let decision = policy.decide(&Facts {
+        host: &host,
+        port: 443,
+        caller: Caller::Identified(&process),
+        request: None,
+    });
     assert_eq!(decision.policy, Some("claude"));
     assert!(decision.treatment.is_some());
 }
@@ -41,8 +45,16 @@ fn a1_the_matched_policy_is_reported() {
 fn a2_the_refusal_names_binary_policy_and_symlinks() {
     let policy = for_binary("/usr/local/bin/claude");
     let host = Host::parse("api.anthropic.com").unwrap();
-    let process = Process { binary: "/usr/bin/python3".into(), ancestors: vec!["/bin/bash".into()] };
-    let facts = Facts { host: &host, port: 443, caller: Caller::Identified(&process), request: None };
+    let process = Process {
+        binary: "/usr/bin/python3".into(),
+        ancestors: vec!["/bin/bash".into()],
+    };
+    let facts = Facts {
+        host: &host,
+        port: 443,
+        caller: Caller::Identified(&process),
+        request: None,
+    };
     let decision = policy.decide(&facts);
     let refusal = decision.refusal().unwrap();
     let detail = refusal.detail(&facts);
@@ -58,8 +70,16 @@ fn a2_the_refusal_names_binary_policy_and_symlinks() {
 fn a3_the_refusal_names_the_endpoint() {
     let policy = for_binary(CURL);
     let host = Host::parse("evil.com").unwrap();
-    let facts = Facts { host: &host, port: 443, caller: Caller::NotEnforced, request: None };
-    assert_eq!(policy.decide(&facts).refusal().unwrap().detail(&facts), "endpoint evil.com:443 is not allowed by any policy");
+    let facts = Facts {
+        host: &host,
+        port: 443,
+        caller: Caller::NotEnforced,
+        request: None,
+    };
+    assert_eq!(
+        policy.decide(&facts).refusal().unwrap().detail(&facts),
+        "endpoint evil.com:443 is not allowed by any policy"
+    );
 }
 
 #[test]
@@ -86,11 +106,35 @@ fn a7_to_a18_wildcards() {
         ("A12", "**.example.com", "api.example.com", 443, "allow"),
         ("A12", "**.example.com", "example.com", 443, "deny:host_not_allowed"),
         ("A12", "**.example.com", "notexample.com", 443, "deny:host_not_allowed"),
-        ("A13", "*-aiplatform.googleapis.com", "us-central1-aiplatform.googleapis.com", 443, "allow"),
-        ("A14", "*-aiplatform.googleapis.com", "us-central1.aiplatform.googleapis.com", 443, "deny:host_not_allowed"),
+        (
+            "A13",
+            "*-aiplatform.googleapis.com",
+            "us-central1-aiplatform.googleapis.com",
+            443,
+            "allow",
+        ),
+        (
+            "A14",
+            "*-aiplatform.googleapis.com",
+            "us-central1.aiplatform.googleapis.com",
+            443,
+            "deny:host_not_allowed",
+        ),
         ("A15", "*.s3.*.amazonaws.com", "my-bucket.s3.us-east-1.amazonaws.com", 443, "allow"),
-        ("A16", "*.s3.*.amazonaws.com", "s3.us-east-1.amazonaws.com", 443, "deny:host_not_allowed"),
-        ("A16", "*.s3.*.amazonaws.com", "my-bucket.s3.dualstack.us-east-1.amazonaws.com", 443, "deny:host_not_allowed"),
+        (
+            "A16",
+            "*.s3.*.amazonaws.com",
+            "s3.us-east-1.amazonaws.com",
+            443,
+            "deny:host_not_allowed",
+        ),
+        (
+            "A16",
+            "*.s3.*.amazonaws.com",
+            "my-bucket.s3.dualstack.us-east-1.amazonaws.com",
+            443,
+            "deny:host_not_allowed",
+        ),
         ("A17", "*.example.com", "evil\0.example.com", 443, "unparsable"),
         ("A18", "*.example.com", "evil%2eexample.com", 443, "unparsable"),
         ("8.4", "api.example.com", "api.example.com.", 443, "unparsable"),
@@ -110,11 +154,17 @@ fn a19_several_ports() {
 
 #[test]
 fn a20_two_rules_for_one_endpoint_report_the_smallest_key() {
-    let rule = |key: &str| format!("  {key}:\n    endpoints: [ {{ host: example.com, port: 443 }} ]\n    binaries: [ {{ path: {CURL} }} ]\n");
+    let rule =
+        |key: &str| format!("  {key}:\n    endpoints: [ {{ host: example.com, port: 443 }} ]\n    binaries: [ {{ path: {CURL} }} ]\n");
     for keys in [["b", "a"], ["a", "b"]] {
         let policy = policy(&format!("version: 1\nnetwork_policies:\n{}{}", rule(keys[0]), rule(keys[1])));
         let (host, process) = (Host::parse("example.com").unwrap(), process(CURL));
-        let decision = policy.decide(&Facts { host: &host, port: 443, caller: Caller::Identified(&process), request: None });
+        let decision = policy.decide(&Facts {
+            host: &host,
+            port: 443,
+            caller: Caller::Identified(&process),
+            request: None,
+        });
         assert!(decision.action.passes());
         assert_eq!(decision.policy, Some("a"));
     }
@@ -122,11 +172,19 @@ fn a20_two_rules_for_one_endpoint_report_the_smallest_key() {
 
 #[test]
 fn a21_to_a24_binaries() {
-    let claude = |binary: &str| Process { binary: binary.into(), ancestors: vec!["/bin/sh".into(), "/usr/local/bin/claude".into()] };
+    let claude = |binary: &str| Process {
+        binary: binary.into(),
+        ancestors: vec!["/bin/sh".into(), "/usr/local/bin/claude".into()],
+    };
     for (number, pattern, caller, expected) in [
         ("A21", "/usr/bin/*", process("/usr/bin/node"), "allow"),
         ("A21", "/usr/bin/*", process("/usr/bin/subdir/node"), "deny:binary_not_allowed"),
-        ("A22", "/sandbox/.uv/python/**/python*", process("/sandbox/.uv/python/3.12/bin/python3"), "allow"),
+        (
+            "A22",
+            "/sandbox/.uv/python/**/python*",
+            process("/sandbox/.uv/python/3.12/bin/python3"),
+            "allow",
+        ),
         ("A23", "/usr/local/bin/claude", claude("/usr/bin/node"), "allow"),
         ("A24", "/usr/local/bin/claude", process("/usr/bin/node"), "deny:binary_not_allowed"),
         // A glob only where there is a `*`: brackets in a path are brackets.
@@ -149,7 +207,10 @@ fn a26_relaxed_identity_still_asks_for_a_declared_endpoint() {
 #[test]
 fn an_unidentified_caller_matches_only_rules_for_any_binary() {
     let listed = for_binary("/usr/local/bin/claude");
-    assert_eq!(connect_as(&listed, "api.anthropic.com", 443, Caller::Unidentified), "deny:binary_not_allowed");
+    assert_eq!(
+        connect_as(&listed, "api.anthropic.com", 443, Caller::Unidentified),
+        "deny:binary_not_allowed"
+    );
     let anybody = for_binary("/**");
     assert_eq!(connect_as(&anybody, "api.anthropic.com", 443, Caller::Unidentified), "allow");
     let host = Host::parse("api.anthropic.com").unwrap();
@@ -162,7 +223,10 @@ fn an_unidentified_caller_matches_only_rules_for_any_binary() {
 fn a_rule_without_binaries_never_matches() {
     let policy = policy("version: 1\nnetwork_policies:\n  api:\n    endpoints: [ { host: example.com, port: 443 } ]\n");
     assert_eq!(connect(&policy, "example.com", 443, CURL), "deny:binary_not_allowed");
-    assert_eq!(connect_as(&policy, "example.com", 443, Caller::Unidentified), "deny:binary_not_allowed");
+    assert_eq!(
+        connect_as(&policy, "example.com", 443, Caller::Unidentified),
+        "deny:binary_not_allowed"
+    );
     assert!(!policy.needs_caller(&Host::parse("example.com").unwrap(), 443));
 }
 
@@ -191,21 +255,40 @@ fn an_address_matches_only_the_endpoint_that_names_it() {
 
 #[test]
 fn a29_hosts_too_broad_for_an_endpoint() {
-    for pattern in ["*.com", "*", "**", "**.com", "foo.*.com", "foo.**.com", "a.**.example.com", "api.x*.example.com", "*.*"] {
+    for pattern in [
+        "*.com",
+        "*",
+        "**",
+        "**.com",
+        "foo.*.com",
+        "foo.**.com",
+        "a.**.example.com",
+        "api.x*.example.com",
+        "*.*",
+    ] {
         assert!(HostPattern::parse_endpoint(pattern).is_err(), "{pattern}");
     }
 }
 
 #[test]
 fn a30_selectors_that_are_no_host_patterns() {
-    for pattern in ["api**.example.com", "*.{a,b}.example.com", "api .example.com", "", "*.[a].com", "a..*", "*.example.com."] {
+    for pattern in [
+        "api**.example.com",
+        "*.{a,b}.example.com",
+        "api .example.com",
+        "",
+        "*.[a].com",
+        "a..*",
+        "*.example.com.",
+    ] {
         assert!(HostPattern::parse_selector(pattern).is_err(), "{pattern}");
     }
 }
 
 #[test]
 fn a31_and_a32_selectors() {
-    let matches = |pattern: &str, host: &str| Host::parse(host).is_ok_and(|host| HostPattern::parse_selector(pattern).unwrap().matches(&host));
+    let matches =
+        |pattern: &str, host: &str| Host::parse(host).is_ok_and(|host| HostPattern::parse_selector(pattern).unwrap().matches(&host));
     for host in ["localhost", "com", "192.168.1.1", "[::1]"] {
         assert!(matches("**", host), "A31: {host}");
     }
@@ -244,7 +327,12 @@ fn an_apex_or_www_next_to_a_listed_host_is_pointed_out() {
     let steps = |listed: &str, wanted: &str| {
         let policy = rule(&format!("host: '{listed}'\nport: 443"));
         let host = Host::parse(wanted).unwrap();
-        let facts = Facts { host: &host, port: 443, caller: Caller::NotEnforced, request: None };
+        let facts = Facts {
+            host: &host,
+            port: 443,
+            caller: Caller::NotEnforced,
+            request: None,
+        };
         let decision = policy.decide(&facts);
         assert_eq!(decision.policy, Some("api"), "{listed} and {wanted}");
         decision.refusal().unwrap().next_steps(&facts).join("\n")

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use tollgate_policy::{
-    Action, Caller, CanonicalPath, ConfigFault, EncodedSlash, Facts, Host, HttpFacts, Loaded, MiddlewareSchema, Policy, Process, Target, load,
+    Action, Caller, CanonicalPath, ConfigFault, EncodedSlash, Facts, Host, HttpFacts, Loaded, MiddlewareSchema, Policy, Process, Target,
+    load,
 };
 
 /// Knows `tollgate/x402` with a `max_amount`, and nothing else.
@@ -12,11 +13,15 @@ pub(crate) struct Schema;
 impl MiddlewareSchema for Schema {
     fn validate(&self, middleware: &str, config: &Value) -> Result<(), Vec<ConfigFault>> {
         if middleware != "tollgate/x402" && middleware != "openshell/regex" {
-            return Err(vec![ConfigFault::unknown_middleware(format!("no middleware is registered as `{middleware}`"))]);
+            return Err(vec![ConfigFault::unknown_middleware(format!(
+                "no middleware is registered as `{middleware}`"
+            ))]);
         }
         match config.get("max_amount") {
             None | Some(Value::String(_)) => Ok(()),
-            Some(_) => Err(vec![ConfigFault::at("/max_amount", "`max_amount` takes text").hint("put it in quotes")]),
+            Some(_) => Err(vec![
+                ConfigFault::at("/max_amount", "`max_amount` takes text").hint("put it in quotes"),
+            ]),
         }
     }
 }
@@ -41,7 +46,10 @@ pub(crate) fn rule(endpoint: &str) -> Policy {
 }
 
 pub(crate) fn process(binary: &str) -> Process {
-    Process { binary: binary.to_owned(), ancestors: Vec::new() }
+    Process {
+        binary: binary.to_owned(),
+        ancestors: Vec::new(),
+    }
 }
 
 /// `allow`, `would_deny:reason` or `deny:reason` for a connection; a host that has no canonical form is `unparsable`.
@@ -51,8 +59,19 @@ pub(crate) fn connect(policy: &Policy, host: &str, port: u16, binary: &str) -> S
 }
 
 pub(crate) fn connect_as(policy: &Policy, host: &str, port: u16, caller: Caller<'_>) -> String {
-    let Ok(host) = Host::parse(host) else { return "unparsable".to_owned() };
-    verdict(&policy.decide(&Facts { host: &host, port, caller, request: None }).action)
+    let Ok(host) = Host::parse(host) else {
+        return "unparsable".to_owned();
+    };
+    verdict(
+        &policy
+            .decide(&Facts {
+                host: &host,
+                port,
+                caller,
+                request: None,
+            })
+            .action,
+    )
 }
 
 /// The same for `METHOD target` of curl on `api.example.com:443`.
@@ -65,15 +84,35 @@ pub(crate) fn request_as(policy: &Policy, line: &str, host: &str, binary: &str) 
     let host = Host::parse(host).unwrap();
     let process = process(binary);
     let caller = Caller::Identified(&process);
-    let connection = policy.decide(&Facts { host: &host, port: 443, caller, request: None });
-    let mode = connection.treatment.map_or(EncodedSlash::Reject, |treatment| treatment.encoded_slash);
+    let connection = policy.decide(&Facts {
+        host: &host,
+        port: 443,
+        caller,
+        request: None,
+    });
+    let mode = connection
+        .treatment
+        .map_or(EncodedSlash::Reject, |treatment| treatment.encoded_slash);
     let target = Target::parse(target).unwrap();
     let path = match CanonicalPath::parse(target.path, mode) {
         Ok(path) => path,
         Err(error) => return format!("{error:?}"),
     };
-    let facts = HttpFacts { method, path: &path, query: target.query };
-    verdict(&policy.decide(&Facts { host: &host, port: 443, caller, request: Some(facts) }).action)
+    let facts = HttpFacts {
+        method,
+        path: &path,
+        query: target.query,
+    };
+    verdict(
+        &policy
+            .decide(&Facts {
+                host: &host,
+                port: 443,
+                caller,
+                request: Some(facts),
+            })
+            .action,
+    )
 }
 
 pub(crate) fn verdict(action: &Action) -> String {

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use tollgate_policy::PathError::{self, AboveRoot, Control, EncodedSlash as HasEncodedSlash, Fragment, HiddenDotSegment, NotEncoded, TooLong};
+use tollgate_policy::PathError::{
+    self, AboveRoot, Control, EncodedSlash as HasEncodedSlash, Fragment, HiddenDotSegment, NotEncoded, TooLong,
+};
 use tollgate_policy::{CanonicalPath, EncodedSlash, Target};
 
 fn reject(raw: &str) -> Result<String, PathError> {
@@ -58,8 +60,18 @@ fn b7_to_b9_encoded_slashes() {
         assert_eq!(reject(raw), Err(HasEncodedSlash), "B7: {raw}");
     }
     assert_eq!(keep("/a/%2f/b").as_deref(), Ok("/a/%2F/b"), "B8");
-    assert_eq!(keep("/repos/group%2fproject/issues").as_deref(), Ok("/repos/group%2Fproject/issues"), "B8");
-    for raw in ["/public/..%2fsecret", "/public/..%2f..%2fsecret", "/public/.%2fsecret", "/a%2F%2e%2e", "/a%2f.%2fb"] {
+    assert_eq!(
+        keep("/repos/group%2fproject/issues").as_deref(),
+        Ok("/repos/group%2Fproject/issues"),
+        "B8"
+    );
+    for raw in [
+        "/public/..%2fsecret",
+        "/public/..%2f..%2fsecret",
+        "/public/.%2fsecret",
+        "/a%2F%2e%2e",
+        "/a%2f.%2fb",
+    ] {
         assert_eq!(keep(raw), Err(HiddenDotSegment), "B9: {raw}");
     }
     assert!(CanonicalPath::parse("/a%2Fb", EncodedSlash::Keep).unwrap().has_encoded_slash());
@@ -110,7 +122,10 @@ fn b14_to_b16_parameters_and_double_encoding() {
     ] {
         assert_eq!(reject(raw).as_deref(), Ok(expected), "{number}: {raw}");
     }
-    assert!(!CanonicalPath::parse("/a/%252F/b", EncodedSlash::Keep).unwrap().has_encoded_slash(), "B16");
+    assert!(
+        !CanonicalPath::parse("/a/%252F/b", EncodedSlash::Keep).unwrap().has_encoded_slash(),
+        "B16"
+    );
 }
 
 #[test]
@@ -135,7 +150,21 @@ fn b17_b18_b20_request_targets() {
         assert_eq!(reject(target.path).as_deref(), Ok(path), "{number}: {raw}");
         assert_eq!(target.query, query, "{number}: {raw}");
     }
-    for raw in ["*", "host:443", "", "http://", "http:///a", "://host/", "1http://host/", "/a#b", "/a?b#c", "/a b", "/a?b c", "/\u{e9}", "/a?\r\n"] {
+    for raw in [
+        "*",
+        "host:443",
+        "",
+        "http://",
+        "http:///a",
+        "://host/",
+        "1http://host/",
+        "/a#b",
+        "/a?b#c",
+        "/a b",
+        "/a?b c",
+        "/\u{e9}",
+        "/a?\r\n",
+    ] {
         assert!(Target::parse(raw).is_err(), "{raw:?}");
     }
 }
@@ -167,7 +196,7 @@ fn raw_path() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(800))]
 
     #[test]
     fn the_canonical_form_is_canonical(raw in raw_path(), keeps in any::<bool>()) {

@@ -1,12 +1,13 @@
 //! Methods, paths and queries: OpenShell's table D and its recorded behaviour (8.4), by number.
 #![allow(clippy::unwrap_used)]
 
-
 use crate::judge::{policy, request, request_as, rule};
 use tollgate_policy::{Caller, CanonicalPath, EncodedSlash, Facts, Host, HttpFacts, Inspection, Policy};
 
 fn rest(rest: &str) -> Policy {
-    rule(&format!("host: api.example.com\nport: 443\nprotocol: rest\nenforcement: enforce\n{rest}"))
+    rule(&format!(
+        "host: api.example.com\nport: 443\nprotocol: rest\nenforcement: enforce\n{rest}"
+    ))
 }
 
 fn table(policy: &Policy, rows: &[(&str, &str, &str)]) {
@@ -51,7 +52,10 @@ fn d4_and_d5_access_presets() {
             ("1.5", "DELETE /x", "deny:method_not_allowed"),
         ],
     );
-    table(&rest("access: full"), &[("D5", "DELETE /x", "allow"), ("D5", "BREW /pot/1", "allow")]);
+    table(
+        &rest("access: full"),
+        &[("D5", "DELETE /x", "allow"), ("D5", "BREW /pot/1", "allow")],
+    );
 }
 
 #[test]
@@ -59,7 +63,11 @@ fn d6_to_d9_methods() {
     let get = rest("rules: [ { allow: { method: GET, path: '/x' } } ]");
     table(
         &get,
-        &[("D6", "get /x", "allow"), ("D7", "HEAD /x", "allow"), ("D7", "OPTIONS /x", "deny:method_not_allowed")],
+        &[
+            ("D6", "get /x", "allow"),
+            ("D7", "HEAD /x", "allow"),
+            ("D7", "OPTIONS /x", "deny:method_not_allowed"),
+        ],
     );
     let post = rest("rules: [ { allow: { method: POST, path: '/x' } } ]");
     table(&post, &[("D8", "HEAD /x", "deny:method_not_allowed")]);
@@ -80,7 +88,10 @@ fn d10_to_d12_deny_rules() {
     let rulesets = rest("access: full\ndeny_rules: [ { method: '*', path: '/repos/*/rulesets' } ]");
     table(
         &rulesets,
-        &[("D11", "GET /repos/a/rulesets", "deny:denied_by_rule"), ("D11", "DELETE /repos/a/rulesets", "deny:denied_by_rule")],
+        &[
+            ("D11", "GET /repos/a/rulesets", "deny:denied_by_rule"),
+            ("D11", "DELETE /repos/a/rulesets", "deny:denied_by_rule"),
+        ],
     );
     let force = rest("access: full\ndeny_rules: [ { method: POST, path: '/admin/**', query: { force: 'true' } } ]");
     table(
@@ -112,9 +123,21 @@ fn d13_to_d15_queries() {
         ],
     );
     let any = rest("rules: [ { allow: { method: GET, path: '/x', query: { tag: { any: ['foo-*', 'bar-*'] } } } } ]");
-    table(&any, &[("D14", "GET /x?tag=foo-a&tag=bar-b", "allow"), ("D14", "GET /x?tag=baz", "deny:query_not_allowed")]);
+    table(
+        &any,
+        &[
+            ("D14", "GET /x?tag=foo-a&tag=bar-b", "allow"),
+            ("D14", "GET /x?tag=baz", "deny:query_not_allowed"),
+        ],
+    );
     let glob = rest("rules: [ { allow: { method: GET, path: '/x', query: { v: { glob: '1.*' } } } } ]");
-    table(&glob, &[("8.4", "GET /x?v=1.2", "allow"), ("8.4", "GET /x?v=1.2.3", "deny:query_not_allowed")]);
+    table(
+        &glob,
+        &[
+            ("8.4", "GET /x?v=1.2", "allow"),
+            ("8.4", "GET /x?v=1.2.3", "deny:query_not_allowed"),
+        ],
+    );
     let none = rest("rules: [ { allow: { method: GET, path: '/x' } } ]");
     table(&none, &[("D15", "GET /x?anything=1&tag=evil", "allow")]);
 }
@@ -128,19 +151,29 @@ fn d16_an_endpoint_without_protocol_passes_requests_unread() {
 #[test]
 fn d17_audit_forwards_and_tells() {
     let policy = rule("host: api.example.com\nport: 443\nprotocol: rest\nenforcement: audit\naccess: read-only");
-    table(&policy, &[("D17", "POST /x", "would_deny:method_not_allowed"), ("D17", "GET /x", "allow")]);
+    table(
+        &policy,
+        &[("D17", "POST /x", "would_deny:method_not_allowed"), ("D17", "GET /x", "allow")],
+    );
 }
 
 #[test]
 fn d17_audit_does_not_soften_host_port_or_binary() {
     let policy = rule("host: api.example.com\nport: 443\nprotocol: rest\nenforcement: audit\naccess: read-only");
-    assert_eq!(request_as(&policy, "GET /", "api.example.com", "/bin/nc"), "deny:binary_not_allowed");
-    assert_eq!(request_as(&policy, "GET /", "example.com", "/usr/bin/curl"), "deny:host_not_allowed");
+    assert_eq!(
+        request_as(&policy, "GET /", "api.example.com", "/bin/nc"),
+        "deny:binary_not_allowed"
+    );
+    assert_eq!(
+        request_as(&policy, "GET /", "example.com", "/usr/bin/curl"),
+        "deny:host_not_allowed"
+    );
 }
 
 #[test]
 fn d18_git_over_https() {
-    let policy = rest("rules:\n  - allow: { method: GET, path: '/**/info/refs*' }\n  - allow: { method: POST, path: '/**/git-upload-pack' }");
+    let policy =
+        rest("rules:\n  - allow: { method: GET, path: '/**/info/refs*' }\n  - allow: { method: POST, path: '/**/git-upload-pack' }");
     table(
         &policy,
         &[
@@ -181,7 +214,10 @@ fn d19_endpoints_by_path_judge_only_their_own_requests() {
 #[test]
 fn d25_a_matching_rule_does_not_help_the_wrong_binary() {
     let policy = rest("access: full");
-    assert_eq!(request_as(&policy, "GET /", "api.example.com", "/usr/bin/wget"), "deny:binary_not_allowed");
+    assert_eq!(
+        request_as(&policy, "GET /", "api.example.com", "/usr/bin/wget"),
+        "deny:binary_not_allowed"
+    );
 }
 
 #[test]
@@ -325,8 +361,17 @@ network_policies:
     let policy = policy(source);
     let host = Host::parse("api.example.com").unwrap();
     let path = CanonicalPath::parse("/admin", EncodedSlash::Reject).unwrap();
-    let request = Some(HttpFacts { method: "GET", path: &path, query: None });
-    let decision = policy.decide(&Facts { host: &host, port: 443, caller: Caller::Unidentified, request });
+    let request = Some(HttpFacts {
+        method: "GET",
+        path: &path,
+        query: None,
+    });
+    let decision = policy.decide(&Facts {
+        host: &host,
+        port: 443,
+        caller: Caller::Unidentified,
+        request,
+    });
     assert_eq!(crate::judge::verdict(&decision.action), "deny:denied_by_rule");
     assert_eq!(request_as(&policy, "GET /admin", "api.example.com", "/usr/bin/other"), "allow");
 }
@@ -336,23 +381,42 @@ fn treatment_follows_the_endpoints_that_match() {
     let inspection = |endpoint: &str| {
         let policy = rule(endpoint);
         let host = Host::parse("api.example.com").unwrap();
-        let decision = policy.decide(&Facts { host: &host, port: 443, caller: Caller::NotEnforced, request: None });
+        let decision = policy.decide(&Facts {
+            host: &host,
+            port: 443,
+            caller: Caller::NotEnforced,
+            request: None,
+        });
         decision.treatment.map(|treatment| treatment.inspection)
     };
     assert_eq!(inspection("host: api.example.com\nport: 443\ntls: skip"), Some(Inspection::Opaque));
     assert_eq!(inspection("host: api.example.com\nport: 443"), Some(Inspection::Transport));
-    assert_eq!(inspection("host: api.example.com\nport: 443\nprotocol: rest\naccess: full"), Some(Inspection::Http));
+    assert_eq!(
+        inspection("host: api.example.com\nport: 443\nprotocol: rest\naccess: full"),
+        Some(Inspection::Http)
+    );
     assert_eq!(inspection("host: example.com\nport: 443"), None);
 }
 
 #[test]
 fn the_rule_that_decided_is_reported() {
-    let policy = rest("rules:\n  - allow: { method: GET, path: /a }\n  - allow: { method: GET, path: /b }\ndeny_rules: [ { method: '*', path: /c } ]");
+    let policy = rest(
+        "rules:\n  - allow: { method: GET, path: /a }\n  - allow: { method: GET, path: /b }\ndeny_rules: [ { method: '*', path: /c } ]",
+    );
     let label = |target: &str| {
         let host = Host::parse("api.example.com").unwrap();
         let path = CanonicalPath::parse(target, EncodedSlash::Reject).unwrap();
-        let request = Some(HttpFacts { method: "GET", path: &path, query: None });
-        let decision = policy.decide(&Facts { host: &host, port: 443, caller: Caller::NotEnforced, request });
+        let request = Some(HttpFacts {
+            method: "GET",
+            path: &path,
+            query: None,
+        });
+        let decision = policy.decide(&Facts {
+            host: &host,
+            port: 443,
+            caller: Caller::NotEnforced,
+            request,
+        });
         decision.rule.map(|rule| rule.to_string())
     };
     assert_eq!(label("/b").as_deref(), Some("rules[1]"));
