@@ -81,7 +81,7 @@ fn decide(criterion: &mut Criterion) {
             };
             assert_eq!(policy.decide(&facts).action.passes(), passes, "{name} {host}");
             group.bench_function(BenchmarkId::new(name, size), |bencher| {
-                bencher.iter(|| policy.decide(black_box(&facts)).action.passes())
+                bencher.iter(|| policy.decide(black_box(&facts)).action.passes());
             });
         }
         group.finish();

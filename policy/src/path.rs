@@ -14,7 +14,7 @@ use thiserror::Error;
 pub const MAX_PATH: usize = 4096;
 
 /// What happens to `%2F` inside a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum EncodedSlash {
     /// The request is refused: origins disagree on whether it separates segments.
     #[default]

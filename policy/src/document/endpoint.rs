@@ -40,7 +40,7 @@ impl EndpointSection {
             host: map.text("host", found),
             port: map.integer("port", found),
             ports: map.list("ports", found).map(|list| At {
-                value: list.value.into_iter().filter_map(|node| integer(node, "ports", found)).collect(),
+                value: list.value.into_iter().filter_map(|node| integer(&node, "ports", found)).collect(),
                 at: list.at,
             }),
             path: map.text("path", found),

@@ -55,11 +55,11 @@ impl MapReader {
     }
 
     pub(super) fn boolean(&mut self, key: &'static str, found: &mut Diagnostics) -> Option<At<bool>> {
-        self.take(key).and_then(|node| boolean(node, key, found))
+        self.take(key).and_then(|node| boolean(&node, key, found))
     }
 
     pub(super) fn integer(&mut self, key: &'static str, found: &mut Diagnostics) -> Option<At<i64>> {
-        self.take(key).and_then(|node| integer(node, key, found))
+        self.take(key).and_then(|node| integer(&node, key, found))
     }
 
     pub(super) fn texts(&mut self, key: &'static str, found: &mut Diagnostics) -> Option<At<Vec<At<String>>>> {
@@ -72,20 +72,19 @@ impl MapReader {
         self.take(key).and_then(|node| list(node, key, found))
     }
 
+    fn listing(&self) -> String {
+        let more = if self.asked.len() > MAX_LISTED { ", …" } else { "" };
+        let listed: Vec<&str> = self.asked.iter().take(MAX_LISTED).copied().collect();
+        format!("{} has the keys {}{more}", self.what, listed.join(", "))
+    }
+
     /// Reports the keys that nobody asked for.
     pub(super) fn finish(self, found: &mut Diagnostics) {
         for (key, at, value) in &self.entries {
             if value.is_none() || found.is_full(Severity::Error) {
                 continue;
             }
-            let hint = match nearest(key, &self.asked) {
-                Some(similar) => format!("did you mean `{similar}`?"),
-                None => {
-                    let more = if self.asked.len() > MAX_LISTED { ", …" } else { "" };
-                    let listed: Vec<&str> = self.asked.iter().take(MAX_LISTED).copied().collect();
-                    format!("{} has the keys {}{more}", self.what, listed.join(", "))
-                }
-            };
+            let hint = nearest(key, &self.asked).map_or_else(|| self.listing(), |similar| format!("did you mean `{similar}`?"));
             found.error(Code::UnknownKey, *at, format!("unknown key `{key}`"), hint);
         }
     }
@@ -137,17 +136,17 @@ pub(super) fn text(node: Node, key: &'static str, found: &mut Diagnostics) -> Op
     }
 }
 
-pub(super) fn boolean(node: Node, key: &'static str, found: &mut Diagnostics) -> Option<At<bool>> {
+pub(super) fn boolean(node: &Node, key: &'static str, found: &mut Diagnostics) -> Option<At<bool>> {
     match node.value {
         Value::Bool(value) => Some(At { value, at: node.at }),
-        _ => wrong_type(&node, key, "true or false", found),
+        _ => wrong_type(node, key, "true or false", found),
     }
 }
 
-pub(super) fn integer(node: Node, key: &'static str, found: &mut Diagnostics) -> Option<At<i64>> {
+pub(super) fn integer(node: &Node, key: &'static str, found: &mut Diagnostics) -> Option<At<i64>> {
     match node.value {
         Value::Integer(value) => Some(At { value, at: node.at }),
-        _ => wrong_type(&node, key, "a whole number", found),
+        _ => wrong_type(node, key, "a whole number", found),
     }
 }
 

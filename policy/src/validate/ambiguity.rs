@@ -147,10 +147,9 @@ impl<'a> Groups<'a> {
         }
         let own = self.treatments.get(index);
         let mut look = |group: &[usize]| {
-            group
-                .iter()
-                .filter(|other| self.treatments.get(**other) != own)
-                .for_each(|other| found(*other))
+            for other in group.iter().filter(|other| self.treatments.get(**other) != own) {
+                found(*other);
+            }
         };
         let Some(pattern) = &endpoint.host else {
             self.exact.values().chain(self.wildcards.values()).for_each(|group| look(group));

@@ -1,6 +1,8 @@
 //! `explain` and `decide` are one evaluator, and what a refusal proposes works.
 #![allow(clippy::unwrap_used)]
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 
 use crate::judge::{loaded, policy};
@@ -62,14 +64,14 @@ fn source() -> impl Strategy<Value = String> {
     proptest::collection::vec(rule, 0..4).prop_map(|rules| {
         let mut source = String::from("version: 1\nnetwork_policies:\n");
         if rules.is_empty() {
-            source = "version: 1\n".to_owned();
+            return "version: 1\n".to_owned();
         }
         for (index, (endpoints, binary)) in rules.iter().enumerate() {
-            source += &format!("  r{index}:\n    endpoints:\n");
+            let _ = write!(source, "  r{index}:\n    endpoints:\n");
             for endpoint in endpoints {
-                source += &format!("      - {endpoint}\n");
+                let _ = writeln!(source, "      - {endpoint}");
             }
-            source += &format!("    binaries: [ {binary} ]\n");
+            let _ = writeln!(source, "    binaries: [ {binary} ]");
         }
         source
     })
