@@ -9,8 +9,6 @@ mod explain;
 mod facts;
 mod refusal;
 mod remedy;
-#[cfg(test)]
-mod tests;
 
 pub use decision::{Action, Decision, Inspection, RuleLabel, RuleList, Treatment};
 pub use explain::{Candidate, Explanation, Outcome, RuleTrace};

@@ -84,6 +84,16 @@ impl Diagnostic {
     }
 }
 
+/// No more errors and no more warnings than this are kept: a file with more of them is no policy.
+const MAX_FINDINGS: usize = 500;
+
+/// Whether a part of the file was read without an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Complete,
+    Broken,
+}
+
 /// Findings as they come in.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
@@ -100,6 +110,9 @@ impl Diagnostics {
     }
 
     fn push(&mut self, severity: Severity, code: Code, at: Position, message: String, hint: String) {
+        if self.is_full(severity) {
+            return;
+        }
         self.found.push(Diagnostic {
             severity,
             code,
@@ -110,8 +123,42 @@ impl Diagnostics {
         });
     }
 
+    /// Whether further findings of this kind are dropped.
+    pub(crate) fn is_full(&self, severity: Severity) -> bool {
+        self.found.len() >= MAX_FINDINGS && self.found.iter().filter(|diagnostic| diagnostic.severity == severity).count() >= MAX_FINDINGS
+    }
+
+    /// The number of errors so far.
+    pub(crate) fn errors(&self) -> usize {
+        self.found.iter().filter(|diagnostic| diagnostic.is_error()).count()
+    }
+
+    /// Takes over the findings about one part of the file. If that part could not be read in full, findings that something is not
+    /// there are left out: it may well be there, under the key that was misspelt.
+    pub(crate) fn append(&mut self, part: Diagnostics, reading: Reading) {
+        let kept = part
+            .found
+            .into_iter()
+            .filter(|finding| reading == Reading::Complete || !finding.code.is_about_absence());
+        self.found.extend(kept);
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.found.iter().any(Diagnostic::is_error)
+    }
+
+    /// Reads a part and says whether it was read without an error.
+    pub(crate) fn watch<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> (T, Reading) {
+        let before = self.errors();
+        let value = read(self);
+        (
+            value,
+            if self.errors() == before {
+                Reading::Complete
+            } else {
+                Reading::Broken
+            },
+        )
     }
 
     pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {

@@ -48,7 +48,7 @@ pub(crate) fn read(source: &str, limits: Limits, found: &mut Diagnostics) -> Opt
     let mut map = reader::MapReader::open(root, "the policy", found)?;
     let version = map
         .required("version", found)
-        .and_then(|node| reader::integer(node, "version", found));
+        .and_then(|node| reader::integer(&node, "version", found));
     let filesystem = map.take("filesystem_policy").and_then(|node| FilesystemSection::read(node, found));
     let landlock = map.take("landlock").and_then(|node| LandlockSection::read(node, found));
     let process = map.take("process").and_then(|node| ProcessSection::read(node, found));

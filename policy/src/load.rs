@@ -104,5 +104,5 @@ fn read(source: &str, schema: &dyn MiddlewareSchema, limits: Limits, diagnostics
         return None;
     }
     let document = crate::document::read(source, limits, diagnostics)?;
-    crate::validate::validate(document, schema, diagnostics)
+    Some(crate::validate::validate(document, schema, diagnostics))
 }

@@ -5,8 +5,6 @@
 //! `/public/%2e%2e/secret`, `/public/..;/secret` and `//secret` must all be `/secret` before anybody looks (RFC 3986 6.2.2).
 
 mod canonical;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 
@@ -16,7 +14,7 @@ use thiserror::Error;
 pub const MAX_PATH: usize = 4096;
 
 /// What happens to `%2F` inside a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum EncodedSlash {
     /// The request is refused: origins disagree on whether it separates segments.
     #[default]

@@ -34,7 +34,6 @@ pub struct Policy {
 /// A network rule; rules are sorted by key, so that comparing ids compares keys.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    pub(crate) key: Arc<str>,
     pub(crate) binaries: Binaries,
 }
 

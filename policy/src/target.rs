@@ -5,9 +5,6 @@
 
 use crate::path::PathError;
 
-#[cfg(test)]
-mod tests;
-
 /// A request target; the parts are slices of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {

@@ -12,8 +12,6 @@ mod pattern;
 mod rest;
 mod rule;
 mod sandbox;
-#[cfg(test)]
-mod tests;
 
 use crate::diagnostic::{Code, Diagnostics};
 use crate::document::Document;
@@ -21,7 +19,7 @@ use crate::load::MiddlewareSchema;
 use crate::policy::Policy;
 
 /// The policy; of use only if nothing was found to be an error.
-pub(crate) fn validate(document: Document, schema: &dyn MiddlewareSchema, found: &mut Diagnostics) -> Option<Policy> {
+pub(crate) fn validate(document: Document, schema: &dyn MiddlewareSchema, found: &mut Diagnostics) -> Policy {
     if let Some(version) = document.version.as_ref().filter(|version| version.value != 1) {
         found.error(
             Code::UnsupportedVersion,
@@ -44,5 +42,5 @@ pub(crate) fn validate(document: Document, schema: &dyn MiddlewareSchema, found:
     ambiguity::check(&endpoints, found);
     middleware::check_reach(&middlewares, &endpoints, found);
     lint::apexes(&endpoints, found);
-    Some(Policy::new(rules, endpoints, middlewares, sandbox))
+    Policy::new(rules, endpoints, middlewares, sandbox)
 }

@@ -43,8 +43,7 @@ impl AddressClass {
 
     fn stricter(self, other: Self) -> Self {
         match (self, other) {
-            (never, _) if never.is_never_dialled() => never,
-            (_, never) if never.is_never_dialled() => never,
+            (own, other) if other.is_never_dialled() && !own.is_never_dialled() => other,
             (Self::Public, other) => other,
             (own, _) => own,
         }
@@ -79,12 +78,10 @@ impl AddressClass {
             [0xfe80..=0xfebf, ..] | [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => Self::LinkLocal,
             [0xff00..=0xffff, ..] => Self::Multicast,
             // Unique-local, site-local, documentation (two blocks), benchmarking, ORCHID v1 and v2.
-            [0xfc00..=0xfdff, ..]
-            | [0xfec0..=0xfeff, ..]
-            | [0x2001, 0x0db8, ..]
+            [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..]
+            | [0x2001, 0x0db8 | 0x0010..=0x002f, ..]
             | [0x3fff, 0x0000..=0x0fff, ..]
-            | [0x2001, 0x0002, 0, ..]
-            | [0x2001, 0x0010..=0x002f, ..] => Self::Internal,
+            | [0x2001, 0x0002, 0, ..] => Self::Internal,
             [0x2000..=0x3fff, ..] => Self::Public,
             _ => Self::Reserved,
         }

@@ -111,8 +111,8 @@ pub struct Treatment<'a> {
     pub encoded_slash: EncodedSlash,
 }
 
-/// How deep traffic is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+/// How deep traffic is read; where several endpoints match, the deepest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inspection {
     /// Not at all: TLS is not terminated (`tls: skip`).

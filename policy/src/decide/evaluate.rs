@@ -170,9 +170,8 @@ fn nearest_host<'a>(policy: &'a Policy, host: &Host) -> Option<&'a Arc<Endpoint>
     let other_www = name
         .strip_prefix("www.")
         .map_or_else(|| index.exact_name(&format!("www.{name}")), |bare| index.exact_name(bare));
-    let id = other_www
-        .or_else(|| index.wildcard_above(name))
-        .or_else(|| name.split_once('.').and_then(|(_, parent)| index.wildcard_above(parent)))?;
+    let mut suffixes = std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, parent)| parent));
+    let id = other_www.or_else(|| suffixes.find_map(|suffix| index.wildcard_above(suffix)))?;
     policy.endpoint(id)
 }
 

@@ -58,7 +58,9 @@ codes! {
     InvalidHost = "invalid-host";
     /// A wildcard over a whole top-level domain, or over everything.
     BroadHost = "broad-host";
-    /// No port, port 0, or a port twice.
+    /// An endpoint without a port.
+    MissingPort = "missing-port";
+    /// A number that is no port, or `port` and `ports` together.
     InvalidPort = "invalid-port";
     /// An endpoint path that neither starts with `/` nor with `**`.
     InvalidEndpointPath = "invalid-endpoint-path";
@@ -82,8 +84,10 @@ codes! {
     RulesWithoutProtocol = "rules-without-protocol";
     /// A matcher field that means nothing for the endpoint's protocol.
     MatcherNotForProtocol = "matcher-not-for-protocol";
-    /// A matcher without a method and path, or a query matcher that is empty or ambiguous.
-    InvalidMatcher = "invalid-matcher";
+    /// A matcher without a method or a path.
+    IncompleteMatcher = "incomplete-matcher";
+    /// A query matcher that is empty or ambiguous.
+    InvalidQuery = "invalid-query";
     /// A glob that is not well-formed.
     InvalidGlob = "invalid-glob";
     /// A rule path that can never match a canonical path.
@@ -135,6 +139,22 @@ codes! {
     RailListed = "rail-listed";
     /// An endpoint's traffic is not read, so payments to it cannot be seen.
     PaymentsNotVisible = "payments-not-visible";
+}
+
+impl Code {
+    /// Whether the finding is that something is not there.
+    pub(super) fn is_about_absence(self) -> bool {
+        matches!(
+            self,
+            Code::MissingKey
+                | Code::MissingPort
+                | Code::NoRules
+                | Code::IncompleteMatcher
+                | Code::EnforcementOmitted
+                | Code::NoBinaries
+                | Code::NoEndpoints
+        )
+    }
 }
 
 impl fmt::Display for Code {

@@ -5,11 +5,12 @@ use super::later::{self, LaterField};
 use super::matcher::{AllowEntry, MatcherSection};
 use super::reader::{MapReader, integer};
 use super::tree::Node;
-use crate::diagnostic::{Diagnostics, Position};
+use crate::diagnostic::{Diagnostics, Position, Reading};
 
 #[derive(Debug)]
 pub(crate) struct EndpointSection {
     pub(crate) at: Position,
+    pub(crate) reading: Reading,
     pub(crate) host: Option<At<String>>,
     pub(crate) port: Option<At<i64>>,
     pub(crate) ports: Option<At<Vec<At<i64>>>>,
@@ -27,13 +28,19 @@ pub(crate) struct EndpointSection {
 
 impl EndpointSection {
     pub(super) fn read(node: Node, found: &mut Diagnostics) -> Option<Self> {
+        let (section, reading) = found.watch(|found| Self::read_fields(node, found));
+        section.map(|section| EndpointSection { reading, ..section })
+    }
+
+    fn read_fields(node: Node, found: &mut Diagnostics) -> Option<Self> {
         let mut map = MapReader::open(node, "an endpoint", found)?;
         let section = EndpointSection {
             at: map.at(),
+            reading: Reading::Complete,
             host: map.text("host", found),
             port: map.integer("port", found),
             ports: map.list("ports", found).map(|list| At {
-                value: list.value.into_iter().filter_map(|node| integer(node, "ports", found)).collect(),
+                value: list.value.into_iter().filter_map(|node| integer(&node, "ports", found)).collect(),
                 at: list.at,
             }),
             path: map.text("path", found),

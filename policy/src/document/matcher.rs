@@ -4,7 +4,7 @@ use super::At;
 use super::later::{self, LaterField};
 use super::reader::{MapReader, entries, text, wrong_type};
 use super::tree::{Node, Value};
-use crate::diagnostic::{Diagnostics, Position};
+use crate::diagnostic::{Code, Diagnostics, Position};
 
 /// One entry of `rules`: `{allow: {…}}`.
 #[derive(Debug)]
@@ -43,9 +43,16 @@ impl AllowEntry {
     pub(super) fn read(node: Node, found: &mut Diagnostics) -> Option<Self> {
         let mut map = MapReader::open(node, "an entry of rules", found)?;
         let at = map.at();
-        let allow = map
-            .required("allow", found)
-            .and_then(|node| MatcherSection::read(node, "an allow rule", found));
+        let allow = map.take("allow");
+        if allow.is_none() {
+            found.error(
+                Code::MissingKey,
+                at,
+                "an entry of rules needs `allow`",
+                "write `- allow: { method: GET, path: \"/…\" }`",
+            );
+        }
+        let allow = allow.and_then(|node| MatcherSection::read(node, "an allow rule", found));
         map.finish(found);
         Some(AllowEntry { at, allow })
     }

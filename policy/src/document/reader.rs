@@ -2,7 +2,10 @@
 
 use super::At;
 use super::tree::{Node, Value};
-use crate::diagnostic::{Code, Diagnostics, Position};
+use crate::diagnostic::{Code, Diagnostics, Position, Severity};
+
+/// More keys than this are not listed in a hint.
+const MAX_LISTED: usize = 12;
 
 /// A map whose keys are taken one after the other; what is left at the end is unknown.
 pub(super) struct MapReader {
@@ -52,11 +55,11 @@ impl MapReader {
     }
 
     pub(super) fn boolean(&mut self, key: &'static str, found: &mut Diagnostics) -> Option<At<bool>> {
-        self.take(key).and_then(|node| boolean(node, key, found))
+        self.take(key).and_then(|node| boolean(&node, key, found))
     }
 
     pub(super) fn integer(&mut self, key: &'static str, found: &mut Diagnostics) -> Option<At<i64>> {
-        self.take(key).and_then(|node| integer(node, key, found))
+        self.take(key).and_then(|node| integer(&node, key, found))
     }
 
     pub(super) fn texts(&mut self, key: &'static str, found: &mut Diagnostics) -> Option<At<Vec<At<String>>>> {
@@ -69,16 +72,19 @@ impl MapReader {
         self.take(key).and_then(|node| list(node, key, found))
     }
 
+    fn listing(&self) -> String {
+        let more = if self.asked.len() > MAX_LISTED { ", …" } else { "" };
+        let listed: Vec<&str> = self.asked.iter().take(MAX_LISTED).copied().collect();
+        format!("{} has the keys {}{more}", self.what, listed.join(", "))
+    }
+
     /// Reports the keys that nobody asked for.
     pub(super) fn finish(self, found: &mut Diagnostics) {
         for (key, at, value) in &self.entries {
-            if value.is_none() {
+            if value.is_none() || found.is_full(Severity::Error) {
                 continue;
             }
-            let hint = match nearest(key, &self.asked) {
-                Some(similar) => format!("did you mean `{similar}`?"),
-                None => format!("{} has the keys {}", self.what, self.asked.join(", ")),
-            };
+            let hint = nearest(key, &self.asked).map_or_else(|| self.listing(), |similar| format!("did you mean `{similar}`?"));
             found.error(Code::UnknownKey, *at, format!("unknown key `{key}`"), hint);
         }
     }
@@ -87,7 +93,18 @@ impl MapReader {
 /// The entries of a map whose keys are names chosen by the author. Repeated keys are reported and left out.
 pub(super) fn entries(node: Node, what: &'static str, found: &mut Diagnostics) -> Option<Vec<(At<String>, Node)>> {
     let Value::Map(raw) = node.value else {
-        return wrong_type(&node, what, "a map", found);
+        let hint = if matches!(node.value, Value::Null) {
+            "write its keys below it, or leave it out"
+        } else {
+            ""
+        };
+        found.error(
+            Code::WrongType,
+            node.at,
+            format!("{what} must be a map, not {}", node.value.kind()),
+            hint,
+        );
+        return None;
     };
     let mut first: std::collections::HashMap<String, Position> = std::collections::HashMap::with_capacity(raw.len());
     let mut entries = Vec::with_capacity(raw.len());
@@ -119,17 +136,17 @@ pub(super) fn text(node: Node, key: &'static str, found: &mut Diagnostics) -> Op
     }
 }
 
-pub(super) fn boolean(node: Node, key: &'static str, found: &mut Diagnostics) -> Option<At<bool>> {
+pub(super) fn boolean(node: &Node, key: &'static str, found: &mut Diagnostics) -> Option<At<bool>> {
     match node.value {
         Value::Bool(value) => Some(At { value, at: node.at }),
-        _ => wrong_type(&node, key, "true or false", found),
+        _ => wrong_type(node, key, "true or false", found),
     }
 }
 
-pub(super) fn integer(node: Node, key: &'static str, found: &mut Diagnostics) -> Option<At<i64>> {
+pub(super) fn integer(node: &Node, key: &'static str, found: &mut Diagnostics) -> Option<At<i64>> {
     match node.value {
         Value::Integer(value) => Some(At { value, at: node.at }),
-        _ => wrong_type(&node, key, "a whole number", found),
+        _ => wrong_type(node, key, "a whole number", found),
     }
 }
 

@@ -4,11 +4,12 @@ use super::At;
 use super::endpoint::EndpointSection;
 use super::reader::{MapReader, entries};
 use super::tree::Node;
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostics, Reading};
 
 #[derive(Debug)]
 pub(crate) struct RuleSection {
     pub(crate) key: At<String>,
+    pub(crate) reading: Reading,
     pub(crate) endpoints: Vec<EndpointSection>,
     pub(crate) binaries: Vec<BinaryEntry>,
 }
@@ -32,6 +33,11 @@ pub(super) fn read_all(node: Node, found: &mut Diagnostics) -> Vec<RuleSection> 
 
 impl RuleSection {
     fn read(key: At<String>, node: Node, found: &mut Diagnostics) -> Option<Self> {
+        let (section, reading) = found.watch(|found| Self::read_fields(key, node, found));
+        section.map(|section| RuleSection { reading, ..section })
+    }
+
+    fn read_fields(key: At<String>, node: Node, found: &mut Diagnostics) -> Option<Self> {
         let mut map = MapReader::open(node, "a rule", found)?;
         // Denials and events name the key, which is unique; the name is OpenShell's.
         let _ = map.text("name", found);
@@ -40,6 +46,7 @@ impl RuleSection {
         map.finish(found);
         Some(RuleSection {
             key,
+            reading: Reading::Complete,
             endpoints: endpoints
                 .into_iter()
                 .filter_map(|node| EndpointSection::read(node, found))

@@ -95,23 +95,37 @@ pub(super) fn parse(source: &str, limits: Limits, found: &mut Diagnostics) -> Op
         Err(error) => {
             let error = error.without_snippet();
             let at = error.location().map_or(Position::START, position);
-            let text = error.to_string();
-            // The library ends its messages with the place, which is shown already.
-            let message = text
-                .split(" at line ")
-                .next()
-                .unwrap_or(&text)
-                .trim_end_matches([',', ':', ' '])
-                .to_owned();
-            let hint = if source.contains('\t') && message.contains("tab") {
-                "indent with spaces"
-            } else {
-                ""
-            };
+            let (message, hint) = explain(&error.to_string());
             found.error(Code::YamlSyntax, at, message, hint);
             None
         }
     }
+}
+
+/// The library's message without the place, which is shown already; its budgets in our words.
+fn explain(text: &str) -> (String, &'static str) {
+    const BUDGETS: [(&str, &str, &str); 6] = [
+        ("Anchors", "a policy may not use anchors", "write the value out where it is used"),
+        ("Aliases", "a policy may not use aliases", "write the value out where it is used"),
+        ("MergeKeys", "a policy may not use merge keys", "write the keys out"),
+        ("Documents", "a policy is one document", "remove what follows `---`"),
+        ("Depth", "the policy is nested too deeply", ""),
+        ("", "the policy is too large", "split it, or use wildcards"),
+    ];
+    if let Some((_, breach)) = text.split_once("budget breached: ") {
+        let budget = BUDGETS.iter().find(|(name, ..)| breach.starts_with(name));
+        if let Some((_, message, hint)) = budget {
+            return ((*message).to_owned(), hint);
+        }
+    }
+    let message = text
+        .split(" at line ")
+        .next()
+        .unwrap_or(text)
+        .trim_end_matches([',', ':', ' '])
+        .to_owned();
+    let hint = if message.contains("tab") { "indent with spaces" } else { "" };
+    (message, hint)
 }
 
 fn options(limits: Limits) -> Options {

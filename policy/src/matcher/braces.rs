@@ -42,7 +42,6 @@ fn first_group(glob: &str) -> Result<Option<Group<'_>>, GlobError> {
             // A `]` right after `[` or `[!` is a member.
             (']', Some(from)) if at > from => in_class = None,
             ('!' | '^', Some(from)) if at == from => in_class = Some(from + 1),
-            (_, Some(_)) => {}
             ('\\', None) => escaped = true,
             ('[', None) => in_class = Some(at + 1),
             ('{', None) => {

@@ -127,13 +127,12 @@ fn walk(tokens: &[Token], text: &[u8]) -> bool {
     let mut retry: Option<(&[Token], &[u8])> = None;
     loop {
         match (pattern, rest) {
-            ([Token::Star], _) => return true,
+            ([], []) | ([Token::Star], _) => return true,
             ([Token::Star, after @ ..], _) => {
                 pattern = after;
                 retry = Some((after, rest));
                 continue;
             }
-            ([], []) => return true,
             ([token, after @ ..], [byte, tail @ ..]) if token.matches(*byte) => {
                 pattern = after;
                 rest = tail;

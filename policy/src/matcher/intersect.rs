@@ -5,11 +5,25 @@ use super::segmented::Part;
 
 /// Whether some text matches both.
 pub(super) fn globs_intersect(a: &[Token], b: &[Token]) -> bool {
+    // Most pairs of a policy already differ in the letters before the first wildcard, or after the last.
+    let both_literal = |(a, b): (&Token, &Token)| match (a, b) {
+        (Token::Literal(a), Token::Literal(b)) => Some(a == b),
+        _ => None,
+    };
+    let front = a.iter().zip(b).map_while(both_literal).all(|same| same);
+    let back = a.iter().rev().zip(b.iter().rev()).map_while(both_literal).all(|same| same);
+    if !front || !back {
+        return false;
+    }
     intersect(a, b, |token| *token == Token::Star, tokens_intersect)
 }
 
 /// Whether some sequence of segments matches both.
 pub(super) fn parts_intersect(a: &[Part], b: &[Part]) -> bool {
+    let fixed = |parts: &[Part]| parts.iter().all(|part| *part != Part::Any);
+    if fixed(a) && fixed(b) {
+        return a.len() == b.len() && a.iter().zip(b).all(|(a, b)| segments_intersect(a, b));
+    }
     intersect(a, b, |part| *part == Part::Any, segments_intersect)
 }
 

@@ -23,11 +23,4 @@ impl MethodMatcher {
             MethodMatcher::One(own) => own.eq_ignore_ascii_case(method) || (**own == *"GET" && method.eq_ignore_ascii_case("HEAD")),
         }
     }
-
-    pub(crate) fn as_str(&self) -> &str {
-        match self {
-            MethodMatcher::Any => "*",
-            MethodMatcher::One(method) => method,
-        }
-    }
 }

@@ -94,13 +94,12 @@ pub(super) fn walk(parts: &[Part], text: &[u8], separator: u8) -> bool {
     let mut retry: Option<(&[Part], Option<&[u8]>)> = None;
     loop {
         match (pattern, rest) {
-            ([Part::Any], _) => return true,
+            ([], None) | ([Part::Any], _) => return true,
             ([Part::Any, after @ ..], _) => {
                 pattern = after;
                 retry = Some((after, rest));
                 continue;
             }
-            ([], None) => return true,
             ([Part::Segment(_), ..], None) => return false,
             ([Part::Segment(glob), after @ ..], Some(text)) => {
                 let (segment, tail) = split_first(text, separator);

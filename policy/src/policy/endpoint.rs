@@ -12,7 +12,7 @@ use crate::matcher::{EndpointPath, HostPattern};
 use crate::path::EncodedSlash;
 
 /// How the traffic is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Not at all: host, port and binary decide (`protocol` left out).
@@ -22,7 +22,7 @@ pub enum Protocol {
 }
 
 /// What happens to TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tls {
     /// Terminated wherever it is spoken.
@@ -32,7 +32,7 @@ pub enum Tls {
 }
 
 /// What a denial by method, path, query or deny rule means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Enforcement {
     /// Log and forward.

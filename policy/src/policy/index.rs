@@ -15,6 +15,9 @@ use crate::matcher::HostPattern;
 /// Endpoints under one host or pattern, sorted by port, then id.
 type Ports = Box<[(u16, EndpointId)]>;
 
+/// Patterns of one tail while the index is built, by text.
+type Patterns = HashMap<Box<str>, (HostPattern, Vec<(u16, EndpointId)>)>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     names: HashMap<Box<str>, Ports>,
@@ -40,7 +43,7 @@ impl Index {
     pub(crate) fn build(endpoints: &[Arc<Endpoint>]) -> Self {
         let mut names: HashMap<Box<str>, Vec<(u16, EndpointId)>> = HashMap::new();
         let mut addresses: HashMap<IpAddr, Vec<(u16, EndpointId)>> = HashMap::new();
-        let mut wildcards: HashMap<Box<str>, HashMap<Box<str>, (HostPattern, Vec<(u16, EndpointId)>)>> = HashMap::new();
+        let mut wildcards: HashMap<Box<str>, Patterns> = HashMap::new();
         let mut any_host = Vec::new();
         for endpoint in endpoints {
             let entries = match &endpoint.host {

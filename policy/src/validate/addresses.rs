@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::IpNet;
 
 use crate::address::AddressClass;
 use crate::diagnostic::{Code, Diagnostics, Position};
@@ -70,18 +70,10 @@ fn compile_one(entry: &At<String>, found: &mut Diagnostics) -> Option<IpNet> {
 
 fn forbidden_in(network: &IpNet) -> Option<&'static str> {
     FORBIDDEN.into_iter().find(|forbidden| match (network, forbidden.parse::<IpNet>()) {
-        (IpNet::V4(a), Ok(IpNet::V4(b))) => overlap_v4(a, &b),
-        (IpNet::V6(a), Ok(IpNet::V6(b))) => overlap_v6(a, &b),
+        (IpNet::V4(a), Ok(IpNet::V4(b))) => a.contains(&b) || b.contains(a),
+        (IpNet::V6(a), Ok(IpNet::V6(b))) => a.contains(&b) || b.contains(a),
         _ => false,
     })
-}
-
-fn overlap_v4(a: &Ipv4Net, b: &Ipv4Net) -> bool {
-    a.contains(b) || b.contains(a)
-}
-
-fn overlap_v6(a: &Ipv6Net, b: &Ipv6Net) -> bool {
-    a.contains(b) || b.contains(a)
 }
 
 /// Loads, as a test set-up may allow loopback; everywhere else it is a mistake.

@@ -5,10 +5,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ipnet::IpNet;
+
 use crate::address::AddressScope;
 use crate::diagnostic::{Code, Diagnostics};
 use crate::host::Host;
-use crate::policy::{Endpoint, Protocol, Tls};
+use crate::path::EncodedSlash;
+use crate::policy::{Endpoint, Enforcement, Protocol, Tls};
 
 /// No more than this many pairs are reported: they mostly have one cause.
 const MAX_REPORTS: usize = 50;
@@ -17,20 +20,18 @@ pub(super) fn check(endpoints: &[Endpoint], found: &mut Diagnostics) {
     let groups = Groups::of(endpoints);
     let mut seen: HashSet<(usize, usize)> = HashSet::new();
     for (index, endpoint) in endpoints.iter().enumerate() {
-        for other_index in groups.overlapping(endpoint) {
-            let Some(other) = endpoints.get(other_index) else { continue };
-            if other_index == index || !shares_port(endpoint, other) || !hosts_overlap(endpoint, other) {
-                continue;
-            }
-            let Some(what) = disagreement(other, endpoint) else { continue };
-            if !seen.insert((index.min(other_index), index.max(other_index))) {
-                continue;
-            }
-            if seen.len() > MAX_REPORTS {
+        groups.others(index, endpoint, |other_index| {
+            let Some(other) = endpoints.get(other_index) else { return };
+            if seen.len() >= MAX_REPORTS || !shares_port(endpoint, other) {
                 return;
             }
-            report(other, endpoint, what, found);
-        }
+            let Some(what) = disagreement(other, endpoint).filter(|_| hosts_overlap(endpoint, other)) else {
+                return;
+            };
+            if seen.insert((index.min(other_index), index.max(other_index))) {
+                report(other, endpoint, what, found);
+            }
+        });
     }
 }
 
@@ -90,23 +91,43 @@ fn hosts_overlap(a: &Endpoint, b: &Endpoint) -> bool {
     }
 }
 
-/// Endpoints by what their hosts can have in common, so that a policy of many hosts is not compared pair by pair.
+/// Everything that overlapping endpoints have to agree on.
+type Treatment<'a> = (Tls, Protocol, Enforcement, EncodedSlash, Option<&'a [IpNet]>);
+
+fn treatment(endpoint: &Endpoint) -> Treatment<'_> {
+    let ranges = match &endpoint.addresses {
+        AddressScope::AllowedRanges(ranges) => Some(&**ranges),
+        _ => None,
+    };
+    (
+        endpoint.tls,
+        endpoint.protocol(),
+        endpoint.enforcement,
+        endpoint.encoded_slash,
+        ranges,
+    )
+}
+
+/// Endpoints by what their hosts can have in common and by their treatment: those with the same treatment can't disagree, and hosts
+/// that share no suffix can't overlap, so that a large policy is not compared pair by pair.
 #[derive(Default)]
 struct Groups<'a> {
     exact: HashMap<&'a Host, Vec<usize>>,
-    /// By tail, and by each suffix of a tail.
+    /// By tail.
     wildcards: HashMap<&'a str, Vec<usize>>,
     any_host: Vec<usize>,
-    all: usize,
+    /// By index: a number for each different treatment.
+    treatments: Vec<usize>,
+    different: usize,
 }
 
 impl<'a> Groups<'a> {
     fn of(endpoints: &'a [Endpoint]) -> Self {
-        let mut groups = Groups {
-            all: endpoints.len(),
-            ..Groups::default()
-        };
+        let mut groups = Groups::default();
+        let mut numbers: HashMap<Treatment<'a>, usize> = HashMap::new();
         for (index, endpoint) in endpoints.iter().enumerate() {
+            let next = numbers.len();
+            groups.treatments.push(*numbers.entry(treatment(endpoint)).or_insert(next));
             match &endpoint.host {
                 None => groups.any_host.push(index),
                 Some(pattern) => match pattern.as_exact() {
@@ -115,27 +136,36 @@ impl<'a> Groups<'a> {
                 },
             }
         }
+        groups.different = numbers.len();
         groups
     }
 
-    /// Those that may overlap; a pair is found from at least one of its sides, so both orders are looked at.
-    fn overlapping(&self, endpoint: &'a Endpoint) -> Vec<usize> {
-        let Some(pattern) = &endpoint.host else {
-            return (0..self.all).collect();
+    /// Calls `found` with those that may overlap and disagree. Each such pair is found from at least one of its sides.
+    fn others(&self, index: usize, endpoint: &'a Endpoint, mut found: impl FnMut(usize)) {
+        if self.different < 2 {
+            return;
+        }
+        let own = self.treatments.get(index);
+        let mut look = |group: &[usize]| {
+            for other in group.iter().filter(|other| self.treatments.get(**other) != own) {
+                found(*other);
+            }
         };
-        let mut others = self.any_host.clone();
+        let Some(pattern) = &endpoint.host else {
+            self.exact.values().chain(self.wildcards.values()).for_each(|group| look(group));
+            look(&self.any_host);
+            return;
+        };
         let suffixes_of = match pattern.as_exact() {
             Some(host) => {
-                others.extend(self.exact.get(host).into_iter().flatten());
+                look(self.exact.get(host).map_or(&[], Vec::as_slice));
                 host.name().unwrap_or_default()
             }
             None => pattern.tail().unwrap_or_default(),
         };
-        let mut rest = Some(suffixes_of);
-        while let Some(suffix) = rest {
-            others.extend(self.wildcards.get(suffix).into_iter().flatten());
-            rest = suffix.split_once('.').map(|(_, tail)| tail);
+        let suffixes = std::iter::successors(Some(suffixes_of), |suffix| suffix.split_once('.').map(|(_, tail)| tail));
+        for suffix in suffixes {
+            look(self.wildcards.get(suffix).map_or(&[], Vec::as_slice));
         }
-        others
     }
 }

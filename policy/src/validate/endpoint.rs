@@ -6,10 +6,18 @@ use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::document::{At, EndpointSection, LaterField, LaterWhy};
 use crate::matcher::{EndpointPath, HostPattern, HostPatternError};
 use crate::path::EncodedSlash;
-use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls, Traffic};
+use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls};
 
 /// The endpoint, still without its place among the others; `None` after an error that leaves nothing to go on with.
-pub(super) fn compile(mut section: EndpointSection, found: &mut Diagnostics) -> Option<Endpoint> {
+pub(super) fn compile(section: EndpointSection, found: &mut Diagnostics) -> Option<Endpoint> {
+    let reading = section.reading;
+    let mut own = Diagnostics::default();
+    let endpoint = compile_into(section, &mut own);
+    found.append(own, reading);
+    endpoint
+}
+
+fn compile_into(mut section: EndpointSection, found: &mut Diagnostics) -> Option<Endpoint> {
     let ports = ports(&section, found);
     let allowed_ips = section.allowed_ips.take();
     let host = host(&section, allowed_ips.is_some(), found);
@@ -84,20 +92,29 @@ fn host(section: &EndpointSection, has_addresses: bool, found: &mut Diagnostics)
 
 fn report_host(host: &At<String>, error: HostPatternError, found: &mut Diagnostics) {
     let text = &host.value;
+    if text.contains("://") {
+        let message = format!("`{text}` is a URL, not a host");
+        return found.error(
+            Code::InvalidHost,
+            host.at,
+            message,
+            "write the host only, without scheme, port and path",
+        );
+    }
+    if text.split_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        let message = format!("`{text}` is a host with a port");
+        return found.error(Code::InvalidHost, host.at, message, "write the port as `port`");
+    }
     let (code, hint) = match error {
         HostPatternError::BareWildcard | HostPatternError::TopLevelWildcard => (
             Code::BroadHost,
             "list the hosts, or a wildcard such as `*.example.com` with two labels after it".to_owned(),
         ),
         HostPatternError::MisplacedRecursive => (Code::InvalidHost, "write `**` only as the whole first label".to_owned()),
-        _ if text.contains("://") => (Code::InvalidHost, "write the host only, without scheme or path".to_owned()),
         _ if text.ends_with('.') => (
             Code::InvalidHost,
             format!("write `{}` without the trailing dot", text.trim_end_matches('.')),
         ),
-        _ if text.contains(':') && text.parse::<std::net::Ipv6Addr>().is_err() => {
-            (Code::InvalidHost, "the port goes into `port`".to_owned())
-        }
         _ if text.contains('/') => (
             Code::InvalidHost,
             "networks go into `allowed_ips`, paths into `path` or `rules`".to_owned(),
@@ -124,7 +141,7 @@ fn ports(section: &EndpointSection, found: &mut Diagnostics) -> Option<Box<[u16]
     };
     if raw.is_empty() {
         let at = section.ports.as_ref().map_or(section.at, |ports| ports.at);
-        found.error(Code::InvalidPort, at, "an endpoint needs a port", "write `port: 443`");
+        found.error(Code::MissingPort, at, "an endpoint needs a port", "write `port: 443`");
         return None;
     }
     let mut ports = Vec::with_capacity(raw.len());

@@ -172,8 +172,8 @@ impl Parts {
         for field in &matcher.later {
             not_yet_in_matcher(field, found);
         }
-        let method = required(matcher.method, "method", matcher.at, "\"*\" for any", found).map(|method| method_matcher(&method, found));
-        let path = required(matcher.path, "path", matcher.at, "\"**\" for any", found).and_then(|path| path_glob(&path, spelling, found));
+        let method = required(matcher.method, "method", matcher.at, "*", found).map(|method| method_matcher(&method, found));
+        let path = required(matcher.path, "path", matcher.at, "**", found).and_then(|path| path_glob(&path, spelling, found));
         let query: Option<Vec<QueryMatcher>> = matcher.query.into_iter().map(|entry| query_matcher(entry, found)).collect();
         Some(Parts {
             method: method?,
@@ -188,10 +188,10 @@ fn required(text: Option<At<String>>, key: &str, at: Position, any: &str, found:
     let text = text.filter(|text| !text.value.is_empty());
     if text.is_none() {
         found.error(
-            Code::InvalidMatcher,
+            Code::IncompleteMatcher,
             at,
             format!("a matcher needs `{key}`"),
-            format!("write `{key}: {any}`"),
+            format!("write `{key}: \"{any}\"` for any"),
         );
     }
     text
@@ -259,7 +259,7 @@ fn query_matcher(entry: QueryEntry, found: &mut Diagnostics) -> Option<QueryMatc
         } if !any.value.is_empty() => any.value,
         QueryValue::Map { at, .. } => {
             let message = format!("the matcher of `{name}` needs exactly one of `glob` and a non-empty `any`");
-            found.error(Code::InvalidMatcher, at, message, "write a glob, or `{ any: [glob, …] }`");
+            found.error(Code::InvalidQuery, at, message, "write a glob, or `{ any: [glob, …] }`");
             return None;
         }
     };
@@ -273,7 +273,7 @@ fn query_matcher(entry: QueryEntry, found: &mut Diagnostics) -> Option<QueryMatc
 fn query_glob(glob: &At<String>, name: &str, found: &mut Diagnostics) -> Option<SegmentedGlob> {
     if glob.value.is_empty() {
         let message = format!("the matcher of `{name}` has an empty glob");
-        found.error(Code::InvalidMatcher, glob.at, message, "write the value, or `**` for any");
+        found.error(Code::InvalidQuery, glob.at, message, "write the value, or `**` for any");
         return None;
     }
     match SegmentedGlob::parse(&glob.value, b'.') {

@@ -16,7 +16,9 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
     let mut rules = Vec::with_capacity(sections.len());
     let mut endpoints: Vec<Endpoint> = Vec::new();
     for (index, section) in sections.into_iter().enumerate() {
-        check(&section, found);
+        let mut own = Diagnostics::default();
+        check(&section, &mut own);
+        found.append(own, section.reading);
         let id = RuleId(u32::try_from(index).unwrap_or(u32::MAX));
         let key: Arc<str> = section.key.value.as_str().into();
         for endpoint in section.endpoints {
@@ -36,7 +38,6 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
             .filter_map(|binary| compile_binary(binary, found))
             .collect();
         rules.push(Rule {
-            key,
             binaries: Binaries::new(binaries),
         });
     }

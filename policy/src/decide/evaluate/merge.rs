@@ -55,17 +55,17 @@ pub(super) enum Verdict<'a> {
 /// Grows with each candidate.
 #[derive(Default)]
 pub(super) struct Merged<'a> {
-    matched: bool,
     allowed: Option<(&'a Arc<Endpoint>, Option<RuleLabel>)>,
     denied: Option<(&'a Arc<Endpoint>, RuleLabel)>,
-    denial_enforced: bool,
+    /// Whether an endpoint enforces the denial.
+    denial: Option<Enforcement>,
     nearest: Best<'a, Nearness>,
     nearest_fit: Option<Fit>,
     /// The most specific endpoint path that covers the request, and whether one of that rank enforces.
     selected: Option<(u32, Enforcement)>,
-    read: bool,
-    terminated: bool,
-    keeps_slash: bool,
+    inspection: Option<Inspection>,
+    encoded_slash: EncodedSlash,
+    /// Set once an endpoint matches at host, port and binary.
     addresses: Option<&'a AddressScope>,
     more_addresses: Vec<&'a AddressScope>,
 }
@@ -73,10 +73,8 @@ pub(super) struct Merged<'a> {
 impl<'a> Merged<'a> {
     pub(super) fn add(&mut self, endpoint: &'a Arc<Endpoint>, binary: BinaryMatch, step: Step) {
         if binary == BinaryMatch::Matches {
-            self.matched = true;
-            self.read |= matches!(endpoint.traffic, Traffic::Rest(_));
-            self.terminated |= endpoint.tls != Tls::Skip;
-            self.keeps_slash |= endpoint.keeps_encoded_slash();
+            self.inspection = self.inspection.max(Some(inspection(endpoint)));
+            self.encoded_slash = self.encoded_slash.max(endpoint.encoded_slash);
             self.add_addresses(&endpoint.addresses);
         }
         match step {
@@ -84,7 +82,7 @@ impl<'a> Merged<'a> {
             Step::Connection | Step::Unread => return self.allow(endpoint, None),
             Step::Allowed(label) => self.allow(endpoint, Some(label)),
             Step::Denied(label) => {
-                self.denial_enforced |= endpoint.enforcement == Enforcement::Enforce;
+                self.denial = self.denial.max(Some(endpoint.enforcement));
                 if self.denied.is_none_or(|(own, _)| endpoint.id < own.id) {
                     self.denied = Some((endpoint, label));
                 }
@@ -123,19 +121,20 @@ impl<'a> Merged<'a> {
     }
 
     pub(super) fn verdict(&self) -> Verdict<'a> {
+        let matched = self.addresses.is_some();
         let selected_enforces = self.selected.is_some_and(|(_, enforcement)| enforcement == Enforcement::Enforce);
-        if let Some((endpoint, label)) = self.denied.filter(|_| self.matched) {
+        if let Some((endpoint, label)) = self.denied.filter(|_| matched) {
             return Verdict::Refused {
                 reason: Reason::DeniedByRule,
                 endpoint: Some(endpoint),
                 label: Some(label),
-                enforced: self.denial_enforced || selected_enforces,
+                enforced: self.denial == Some(Enforcement::Enforce) || selected_enforces,
             };
         }
         if let Some((endpoint, label)) = self.allowed {
             return Verdict::Allowed { endpoint, label };
         }
-        if !self.matched {
+        if !matched {
             return Verdict::OtherBinary;
         }
         Verdict::Refused {
@@ -152,19 +151,10 @@ impl<'a> Merged<'a> {
     }
 
     pub(super) fn treatment(&self) -> Option<Treatment<'a>> {
-        let addresses = self.addresses?;
         Some(Treatment {
-            inspection: match (self.read, self.terminated) {
-                (true, _) => Inspection::Http,
-                (false, true) => Inspection::Transport,
-                (false, false) => Inspection::Opaque,
-            },
-            addresses: self.merged_addresses(addresses),
-            encoded_slash: if self.keeps_slash {
-                EncodedSlash::Keep
-            } else {
-                EncodedSlash::Reject
-            },
+            inspection: self.inspection?,
+            addresses: self.merged_addresses(self.addresses?),
+            encoded_slash: self.encoded_slash,
         })
     }
 
@@ -175,5 +165,13 @@ impl<'a> Merged<'a> {
         let mut scopes: Vec<AddressScope> = std::iter::once(first).chain(self.more_addresses.iter().copied()).cloned().collect();
         scopes.sort_by_key(AddressScope::width);
         Cow::Owned(AddressScope::AnyOf(scopes.into()))
+    }
+}
+
+fn inspection(endpoint: &Endpoint) -> Inspection {
+    match (&endpoint.traffic, endpoint.tls) {
+        (Traffic::Rest(_), _) => Inspection::Http,
+        (Traffic::L4, Tls::Auto) => Inspection::Transport,
+        (Traffic::L4, Tls::Skip) => Inspection::Opaque,
     }
 }

@@ -1,0 +1,10 @@
+//! What the crate promises, from outside: OpenShell's conformance tables, broken files with their findings, and properties.
+
+mod addresses;
+mod agreement;
+mod broken;
+mod hosts;
+mod judge;
+mod paths;
+mod robustness;
+mod rules;
