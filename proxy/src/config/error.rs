@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_saphyr::Error as YamlError;
 
-pub(super) const UNREADABLE: &str = "unreadable";
+const UNREADABLE: &str = "unreadable";
 
 /// A configuration that can't be used. Prints as `file:line:col: error[code]: text`, then the line itself, then a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +25,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(crate) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
+    pub(super) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
         ConfigError {
             file: file.to_path_buf(),
             position: None,
@@ -34,6 +34,11 @@ impl ConfigError {
             line: None,
             hint: None,
         }
+    }
+
+    /// The file could not even be read.
+    pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
+        Self::whole_file(file, UNREADABLE, format!("cannot be read: {error}"))
     }
 
     /// Whether the file could not even be read.
