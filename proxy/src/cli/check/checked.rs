@@ -22,9 +22,9 @@ pub(super) struct Finding {
     pub(super) severity: Severity,
     pub(super) code: &'static str,
     /// From 1; 1 where the file as a whole is meant.
-    pub(super) line: u64,
+    pub(super) line: u32,
     /// From 1, in characters.
-    pub(super) column: u64,
+    pub(super) column: u32,
     pub(super) message: String,
     pub(super) hint: Option<String>,
     /// As a person reads it.
@@ -38,8 +38,8 @@ impl Finding {
             printed: diagnostic.render(file, source),
             severity: diagnostic.severity,
             code: diagnostic.code.as_str(),
-            line: diagnostic.line.into(),
-            column: diagnostic.column.into(),
+            line: diagnostic.line,
+            column: diagnostic.column,
             message: diagnostic.message,
             hint: diagnostic.hint,
         }
@@ -56,7 +56,7 @@ impl From<ConfigError> for Finding {
             line,
             column,
             message: error.message,
-            hint: error.hint,
+            hint: error.hint.map(String::from),
         }
     }
 }

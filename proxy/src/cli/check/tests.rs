@@ -109,7 +109,8 @@ fn findings_print_with_file_line_and_column() {
     let folder = tempfile::tempdir().unwrap();
     let (checked, _) = check(folder.path(), &[("p.yaml", "version: 1\nnetwork_polices: {}\n")]);
     let path = folder.path().join("p.yaml");
-    let printed = &checked[0].diagnostics[0].printed;
+    let unknown = checked[0].diagnostics.iter().find(|finding| finding.code == "unknown-key");
+    let printed = &unknown.unwrap().printed;
     assert!(
         printed.starts_with(&format!("{}:2:1: error[unknown-key]: ", path.display())),
         "{printed}"
