@@ -28,6 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Admin {
     listener: TcpListener,
     connections: Arc<Semaphore>,
+    pub(super) header_read: Duration,
 }
 
 impl Admin {
@@ -36,6 +37,7 @@ impl Admin {
         Ok(Admin {
             listener: TcpListener::bind(address).await?,
             connections: Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS))),
+            header_read: HEADER_READ,
         })
     }
 
@@ -57,9 +59,9 @@ impl Admin {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let (router, shutdown) = (router.clone(), shutdown.clone());
+                    let (router, shutdown, header_read) = (router.clone(), shutdown.clone(), self.header_read);
                     tokio::spawn(async move {
-                        serve_connection(stream, router, shutdown).await;
+                        serve_connection(stream, router, header_read, shutdown).await;
                         drop(permit);
                     });
                 }
@@ -72,11 +74,11 @@ impl Admin {
     }
 }
 
-async fn serve_connection(stream: TcpStream, router: axum::Router, shutdown: CancellationToken) {
+async fn serve_connection(stream: TcpStream, router: axum::Router, header_read: Duration, shutdown: CancellationToken) {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_READ)
+        .header_read_timeout(header_read)
         .max_buf_size(16 * 1024);
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut connection = std::pin::pin!(connection);
@@ -85,17 +87,13 @@ async fn serve_connection(stream: TcpStream, router: axum::Router, shutdown: Can
         () = tokio::time::sleep(CONNECTION) => None,
         () = shutdown.cancelled() => None,
     };
-    let result = match ended {
-        Some(result) => result,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            match tokio::time::timeout(LAST_ANSWER, connection).await {
-                Ok(result) => result,
-                Err(_) => return,
-            }
-        }
+    let result = if let Some(result) = ended {
+        Ok(result)
+    } else {
+        connection.as_mut().graceful_shutdown();
+        tokio::time::timeout(LAST_ANSWER, connection).await
     };
-    if let Err(error) = result {
+    if let Ok(Err(error)) = result {
         tracing::debug!(%error, "an admin connection ended early");
     }
 }

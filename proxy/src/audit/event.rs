@@ -1,6 +1,8 @@
 //! The audit event: what was decided about one request, in fields that have no room for a secret.
 //!
 //! Every key is always present, `null` where it does not apply, so that a reader never has to guess.
+// Of the code that serde generates.
+#![allow(clippy::ref_option_ref)]
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};

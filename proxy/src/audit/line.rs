@@ -1,4 +1,6 @@
 //! How single fields of an event are written, without an allocation.
+// serde hands every field over by reference.
+#![allow(clippy::ref_option, clippy::ref_option_ref, clippy::trivially_copy_pass_by_ref)]
 
 use std::fmt;
 use std::time::{Duration, SystemTime};

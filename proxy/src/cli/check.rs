@@ -1,6 +1,9 @@
-//! `tollgate check`: what is wrong with a policy, or with the operator's file.
+//! `tollgate check`: what is wrong with policies, or with the operator's file.
+//!
+//! The words are those of `run` and of a reload: the same loader, the same rail and payment findings.
 
 mod checked;
+mod operator;
 mod report;
 
 use std::path::PathBuf;
@@ -9,6 +12,7 @@ use clap::{Args, ValueEnum};
 
 use super::{CliError, Exit};
 use checked::Checked;
+use operator::Operator;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -19,7 +23,7 @@ enum Format {
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Policies; a file named `tollgate.yaml` is read as the operator's file
+    /// Policies; a file named `tollgate.yaml` is read as the operator's file, and the policies are checked against it
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// For reading, or one document for machines
@@ -28,13 +32,16 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(Arguments { files, format }: &Arguments) -> Result<Exit, CliError> {
-    if *format == Format::Sarif {
-        return Err(CliError::NotSupportedYet("`--format sarif`"));
-    }
-    let checked: Vec<Checked> = files.iter().map(|file| Checked::of(file)).collect();
-    match format {
-        Format::Json => report::json(&checked),
-        Format::Human | Format::Sarif => report::human(&checked),
-    }
+    let report = match format {
+        Format::Human => report::human,
+        Format::Json => report::json,
+        Format::Sarif => return Err(CliError::NotSupportedYet("`--format sarif`")),
+    };
+    let operator = Operator::among(files);
+    let checked: Vec<Checked> = files.iter().map(|file| Checked::of(file, &operator)).collect();
+    report(&checked);
     Ok(checked.iter().map(|checked| checked.exit).max().unwrap_or(Exit::Yes))
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,8 +35,8 @@ pub(super) struct Arguments {
     format: Format,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Exit, CliError> {
-    let _config = arguments.documents.load_config()?;
+pub(super) fn run(Arguments { documents, .. }: Arguments) -> Result<Exit, CliError> {
+    let _config = documents.load_config()?;
     Err(CliError::NotSupportedYet("`tollgate explain`"))
 }
 

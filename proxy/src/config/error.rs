@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde_saphyr::Error as YamlError;
+use serde_saphyr::{Error as YamlError, Location};
 
-pub(super) const UNREADABLE: &str = "unreadable";
+const UNREADABLE: &str = "unreadable";
 
 /// A configuration that can't be used. Prints as `file:line:col: error[code]: text`, then the line itself, then a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,19 +13,19 @@ pub struct ConfigError {
     /// The file.
     pub file: PathBuf,
     /// Line and column, from 1; `None` where no place in the file is at fault.
-    pub position: Option<(u64, u64)>,
+    pub position: Option<(u32, u32)>,
     /// A stable kebab-case code, the same as the policy loader's where both have it.
     pub code: &'static str,
     /// What is wrong.
     pub message: String,
     /// The offending line.
-    pub line: Option<String>,
+    pub line: Option<Box<str>>,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
 }
 
 impl ConfigError {
-    pub(crate) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
+    pub(super) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
         ConfigError {
             file: file.to_path_buf(),
             position: None,
@@ -36,6 +36,11 @@ impl ConfigError {
         }
     }
 
+    /// The file could not even be read.
+    pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
+        Self::whole_file(file, UNREADABLE, format!("cannot be read: {error}"))
+    }
+
     /// Whether the file could not even be read.
     pub fn is_unreadable(&self) -> bool {
         self.code == UNREADABLE
@@ -44,18 +49,18 @@ impl ConfigError {
     pub(super) fn from_yaml(file: &Path, source: &str, error: &YamlError) -> Self {
         let error = error.without_snippet();
         let (code, message, hint) = describe(error);
-        let position = error.location().map(|at| (at.line(), at.column())).filter(|(line, _)| *line > 0);
+        let position = error.location().and_then(position);
         ConfigError {
-            hint,
+            hint: hint.map(String::into_boxed_str),
             ..Self::at(file, source, position, code, message)
         }
     }
 
-    pub(super) fn at(file: &Path, source: &str, position: Option<(u64, u64)>, code: &'static str, message: String) -> Self {
+    pub(super) fn at(file: &Path, source: &str, position: Option<(u32, u32)>, code: &'static str, message: String) -> Self {
         let line = position.and_then(|(line, _)| source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?));
         ConfigError {
             position,
-            line: line.map(str::to_owned),
+            line: line.map(Box::from),
             ..Self::whole_file(file, code, message)
         }
     }
@@ -92,6 +97,12 @@ impl fmt::Display for ConfigError {
 fn visible(text: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c };
     text.chars().map(shown).collect()
+}
+
+/// A place as people count it; `None` where the library knows none.
+pub(super) fn position(place: Location) -> Option<(u32, u32)> {
+    let line = u32::try_from(place.line()).ok().filter(|line| *line > 0)?;
+    Some((line, u32::try_from(place.column()).unwrap_or(u32::MAX)))
 }
 
 fn describe(error: &YamlError) -> (&'static str, String, Option<String>) {

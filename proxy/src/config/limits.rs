@@ -46,7 +46,7 @@ impl Written for usize {
 }
 
 macro_rules! limits {
-    (@show "units::size_limit" $value:expr) => { Bytes($value) };
+    (@show "units::size" $value:expr) => { Bytes($value) };
     (@show $other:tt $value:expr) => { $value };
     ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty, $read:tt, $default:expr;)+) => {
         /// Every bound on time, size and number. None can be switched off: zero is refused.
@@ -84,45 +84,45 @@ const fn seconds(seconds: u64) -> Duration {
 
 limits! {
     /// Client connections open at once.
-    connections: usize, "units::count_limit", 10_000;
+    connections: usize, "units::count", 10_000;
     /// Time for a client to send its first byte on a new connection, or in a new tunnel.
-    first_byte: Duration, "units::time_limit", seconds(60);
+    first_byte: Duration, "units::duration", seconds(60);
     /// Time from the first byte of a request's head to its last, however slowly they come.
-    header_read: Duration, "units::time_limit", seconds(10);
+    header_read: Duration, "units::duration", seconds(10);
     /// Size of a request's header section.
-    header_bytes: usize, "units::size_limit", 64 * KIB;
+    header_bytes: usize, "units::size", 64 * KIB;
     /// Number of fields in a request's header section.
-    header_count: usize, "units::count_limit", 128;
+    header_count: usize, "units::count", 128;
     /// Time for a TLS handshake, on either side.
-    tls_handshake: Duration, "units::time_limit", seconds(10);
+    tls_handshake: Duration, "units::duration", seconds(10);
     /// Time that a client connection may stay open between two requests.
-    idle: Duration, "units::time_limit", seconds(300);
+    idle: Duration, "units::duration", seconds(300);
     /// Requests under way at once on one HTTP/2 connection.
-    h2_streams: usize, "units::count_limit", 128;
+    h2_streams: usize, "units::count", 128;
     /// Malformed or reset streams after which an HTTP/2 connection is closed.
-    h2_bad_streams: usize, "units::count_limit", 32;
+    h2_bad_streams: usize, "units::count", 32;
     /// Size of one request body that a rule has to read before anything of it leaves.
-    body_held: usize, "units::size_limit", 16 * MIB;
+    body_held: usize, "units::size", 16 * MIB;
     /// Size of all bodies held for inspection at once.
-    bodies_held_total: usize, "units::size_limit", 128 * MIB;
+    bodies_held_total: usize, "units::size", 128 * MIB;
     /// Time from the first to the last byte of a body that is held.
-    body_read: Duration, "units::time_limit", seconds(60);
+    body_read: Duration, "units::duration", seconds(60);
     /// Time to resolve a name.
-    resolve: Duration, "units::time_limit", seconds(5);
+    resolve: Duration, "units::duration", seconds(5);
     /// Time from the end of a request to the first byte of the origin's answer; model calls think long.
-    upstream_first_byte: Duration, "units::time_limit", seconds(900);
+    upstream_first_byte: Duration, "units::duration", seconds(900);
     /// Time without a byte in either direction while a request or an answer streams.
-    stream_idle: Duration, "units::time_limit", seconds(900);
+    stream_idle: Duration, "units::duration", seconds(900);
     /// Time without a byte in either direction on a WebSocket, or on a tunnel that is passed on unread.
-    tunnel_idle: Duration, "units::time_limit", seconds(3_600);
+    tunnel_idle: Duration, "units::duration", seconds(3_600);
     /// Origin connections kept for reuse.
-    pool_connections: usize, "units::count_limit", 256;
+    pool_connections: usize, "units::count", 256;
     /// Time that an origin connection is kept for reuse.
-    pool_idle: Duration, "units::time_limit", seconds(60);
+    pool_idle: Duration, "units::duration", seconds(60);
     /// Audit bytes that may wait to be written; above, nothing more leaves.
-    audit_unwritten: usize, "units::size_limit", 4 * MIB;
+    audit_unwritten: usize, "units::size", 4 * MIB;
     /// Connections to the admin listener open at once.
-    admin_connections: usize, "units::count_limit", 64;
+    admin_connections: usize, "units::count", 64;
     /// Time for requests under way to end after a shutdown signal.
-    drain: Duration, "units::time_limit", seconds(20);
+    drain: Duration, "units::duration", seconds(20);
 }

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::error::UNREADABLE;
 use super::meaning::{self, Mistake};
 use super::{Config, ConfigError, places};
 
@@ -18,7 +17,7 @@ impl Config {
             return Ok(Config::default());
         };
         let mut source = String::new();
-        let unreadable = |error: std::io::Error| ConfigError::whole_file(path, UNREADABLE, format!("cannot be read: {error}"));
+        let unreadable = |error: std::io::Error| ConfigError::unreadable(path, &error);
         let read = File::open(path)
             .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut source))
             .map_err(unreadable)?;

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Location, Options, Spanned};
+use serde_saphyr::{Options, Spanned};
+
+use super::error::position;
 
 /// The document as places only.
 enum Node {
@@ -13,7 +15,7 @@ enum Node {
 }
 
 /// The line and column of the value at `pointer` (RFC 6901), or of the nearest thing around it.
-pub(super) fn of(source: &str, pointer: &str, options: Options) -> Option<(u64, u64)> {
+pub(super) fn of(source: &str, pointer: &str, options: Options) -> Option<(u32, u32)> {
     let root: Spanned<Node> = serde_saphyr::from_str_with_options(source, options).ok()?;
     let mut place = root.referenced;
     let mut node = &root.value;
@@ -36,11 +38,7 @@ pub(super) fn of(source: &str, pointer: &str, options: Options) -> Option<(u64, 
         place = if matches!(next.value, Node::Scalar) { next.referenced } else { at };
         node = &next.value;
     }
-    known(place)
-}
-
-fn known(place: Location) -> Option<(u64, u64)> {
-    (place.line() > 0).then(|| (place.line(), place.column()))
+    position(place)
 }
 
 impl<'de> Deserialize<'de> for Node {

@@ -68,9 +68,9 @@ pub fn parse_size(text: &str) -> Result<usize, UnitError> {
 pub fn format_duration(duration: Duration) -> String {
     let millis = duration.as_millis();
     match millis {
-        _ if millis == 0 || millis % 1_000 != 0 => format!("{millis}ms"),
-        _ if millis % 3_600_000 == 0 => format!("{}h", millis / 3_600_000),
-        _ if millis % 60_000 == 0 => format!("{}m", millis / 60_000),
+        _ if millis == 0 || !millis.is_multiple_of(1_000) => format!("{millis}ms"),
+        _ if millis.is_multiple_of(3_600_000) => format!("{}h", millis / 3_600_000),
+        _ if millis.is_multiple_of(60_000) => format!("{}m", millis / 60_000),
         _ => format!("{}s", millis / 1_000),
     }
 }
@@ -85,28 +85,20 @@ pub fn format_size(bytes: usize) -> String {
     format!("{bytes}B")
 }
 
-/// Any duration, for `#[serde(deserialize_with = "…")]`.
+/// A duration above zero, for `#[serde(deserialize_with = "…")]`.
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    parse_duration(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    let duration = parse_duration(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
+    above_zero(duration, &Duration::ZERO)
 }
 
-/// Any size, for `#[serde(deserialize_with = "…")]`.
+/// A size above zero, for `#[serde(deserialize_with = "…")]`.
 pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    let size = parse_size(&String::deserialize(deserializer)?).map_err(D::Error::custom)?;
+    above_zero(size, &0)
 }
 
-/// A duration above zero.
-pub(super) fn time_limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    above_zero(duration(deserializer)?, &Duration::ZERO)
-}
-
-/// A size above zero.
-pub(super) fn size_limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    above_zero(size(deserializer)?, &0)
-}
-
-/// A number above zero.
-pub(super) fn count_limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+/// A number above zero, for `#[serde(deserialize_with = "…")]`.
+pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     above_zero(usize::deserialize(deserializer)?, &0)
 }
 

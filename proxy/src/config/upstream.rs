@@ -1,6 +1,7 @@
 //! `upstream:`.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ pub struct UpstreamConfig {
     #[serde(deserialize_with = "hosts")]
     pub hosts: BTreeMap<String, Vec<IpAddr>>,
     /// Reserved for chaining to another proxy: refused when written.
-    #[serde(rename = "proxy", deserialize_with = "no_proxy_yet")]
-    reserved_proxy: (),
+    #[serde(deserialize_with = "no_proxy_yet")]
+    pub proxy: Option<Infallible>,
     /// How long one attempt to connect may take; the `connect` of [`super::Limits`].
-    #[serde(deserialize_with = "units::time_limit")]
+    #[serde(deserialize_with = "units::duration")]
     pub connect_timeout: Duration,
 }
 
@@ -28,7 +29,7 @@ impl Default for UpstreamConfig {
     fn default() -> Self {
         UpstreamConfig {
             hosts: BTreeMap::new(),
-            reserved_proxy: (),
+            proxy: None,
             connect_timeout: Duration::from_secs(5),
         }
     }
@@ -52,7 +53,7 @@ fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, 
 }
 
 /// A proxy that is written and not used would let traffic out by a way the operator ruled out.
-fn no_proxy_yet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+fn no_proxy_yet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Infallible>, D::Error> {
     String::deserialize(deserializer)?;
     Err(D::Error::custom("chaining to an upstream proxy is not supported yet"))
 }

@@ -72,7 +72,7 @@ impl Write for Disk {
     }
 }
 
-fn event<'a>(decision: Decision, path: &'a str) -> Event<'a> {
+fn event(decision: Decision, path: &str) -> Event<'_> {
     Event {
         path: Some(RequestPath::of(path)),
         ..Event::new(RequestId::next(), ConnectionId::next(), Adapter::Tunnel, decision)

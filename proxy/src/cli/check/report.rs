@@ -1,24 +1,28 @@
 //! Findings for people and for machines.
 
 use serde::Serialize;
+use tollgate_policy::Severity;
 
-use super::checked::{Checked, Severity};
+use super::checked::Checked;
 use crate::cli::output;
 
 /// Findings on stderr, one line a file on stdout.
 pub(super) fn human(files: &[Checked]) {
-    for Checked { file, diagnostics, .. } in files {
-        for finding in diagnostics {
+    for checked in files {
+        for finding in &checked.diagnostics {
             output::error(&finding.printed);
         }
-        let errors = diagnostics.iter().filter(|finding| finding.severity == Severity::Error).count();
-        let summary = match (errors, diagnostics.len() - errors) {
-            (0, 0) => "ok".to_owned(),
-            (0, warnings) => format!("ok, {}", counted(warnings, "warning")),
-            (errors, 0) => counted(errors, "error"),
-            (errors, warnings) => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
-        };
-        output::result(format_args!("{file}: {summary}"));
+        output::result(summary(checked));
+    }
+}
+
+pub(super) fn summary(Checked { file, diagnostics, .. }: &Checked) -> String {
+    let errors = diagnostics.iter().filter(|finding| finding.severity == Severity::Error).count();
+    match (errors, diagnostics.len() - errors) {
+        (0, 0) => format!("{file}: ok"),
+        (0, warnings) => format!("{file}: ok, {}", counted(warnings, "warning")),
+        (errors, 0) => format!("{file}: {}", counted(errors, "error")),
+        (errors, warnings) => format!("{file}: {}, {}", counted(errors, "error"), counted(warnings, "warning")),
     }
 }
 
@@ -36,6 +40,7 @@ pub(super) fn json(files: &[Checked]) {
     output::result(document(files));
 }
 
-fn document(files: &[Checked]) -> String {
+pub(super) fn document(files: &[Checked]) -> String {
+    // Texts and numbers only: nothing that JSON can't hold.
     serde_json::to_string_pretty(&Document { files }).unwrap_or_default()
 }
