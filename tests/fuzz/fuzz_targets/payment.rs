@@ -1,0 +1,29 @@
+//! The x402 decoders. A header's value is base64 of JSON, which a fuzzer rarely writes: the bytes are tried both as they are
+//! and wrapped.
+
+#![no_main]
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use libfuzzer_sys::fuzz_target;
+use tollgate::x402::claim::Version;
+use tollgate::x402::payment::Payment;
+use tollgate::x402::{json, traces};
+
+fuzz_target!(|bytes: &[u8]| {
+    let wrapped = BASE64_STANDARD.encode(bytes);
+    for version in [Version::V1, Version::V2] {
+        let _ = Payment::decode(version, bytes);
+        if let Ok(payment) = Payment::decode(version, wrapped.as_bytes()) {
+            assert_eq!(payment.version, version);
+            // What is audited is what was decoded.
+            assert_eq!(payment.summary().network, Some(payment.network));
+        }
+    }
+    let _ = traces::in_text(bytes);
+    if let Ok(value) = json::parse(bytes, 16) {
+        // What our own strict parser takes, every parser takes.
+        assert!(serde_json::from_slice::<serde_json::Value>(bytes).is_ok());
+        let _ = traces::in_value(&value);
+    }
+});
