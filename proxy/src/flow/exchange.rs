@@ -11,7 +11,7 @@ use pingora::{Error, ErrorSource, ErrorType};
 use tollgate_policy::Reason;
 
 use super::answer::{self, End};
-use super::body;
+use super::body::{self, Held};
 use super::connection::Connection;
 use super::engine::Engine;
 use super::failure::{self, Broken, Failure};
@@ -73,8 +73,8 @@ impl Engine {
         let paying = payment::find(self, rules, &head, &down.req_header().headers, record)?;
 
         // 4. The body, where a rule has to read it. So far nothing has touched the origin.
-        let held = record.wait(body::read(down, &self.limits, &self.held)).await?;
-        if let Some(json) = &held.to_judge {
+        let Held { body, to_judge, reservation } = record.wait(body::read(down, &self.limits, &self.held)).await?;
+        if let Some(json) = &to_judge {
             self.gate.judge_body(head.path.as_str(), json)?;
         }
 
@@ -100,7 +100,7 @@ impl Engine {
         let sending = Sending {
             origin: &origin,
             head: &head,
-            body: &held.body,
+            body: &body,
             credentials: &credentials,
             resend,
             limits: &self.limits,
@@ -115,7 +115,9 @@ impl Engine {
         }
 
         // 9. Head, then body as it comes; the rest of the request meanwhile goes the other way.
-        self.relay(down, sent, &origin, record).await
+        let outcome = self.relay(down, sent, &origin, record).await;
+        drop(reservation);
+        outcome
     }
 
     fn read_head(&self, connection: &Connection, down: &ServerSession, record: &mut Record<'_>) -> Result<Head, Failure> {
