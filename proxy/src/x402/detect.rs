@@ -110,8 +110,12 @@ fn classify_rare(name: &[u8]) -> Name {
     if folded_eq(name, b"settlement-overrides") {
         return Name::Forbidden("Settlement-Overrides belongs to the seller and must not come from a client");
     }
-    // Names are lower case in a header map. `_` for `-` is folded by CGI and WSGI stacks; neither is in these words but once.
-    if contains(name, b"payment") || contains(name, b"x402") || contains(name, b"x-402") || contains(name, b"x_402") {
+    // Each of the words has one of these two letters, and few other names do. Names are lower case in a header map.
+    if name.iter().any(|b| matches!(b, b'y' | b'4'))
+        && [b"payment".as_slice(), b"x402", b"x-402", b"x_402"]
+            .iter()
+            .any(|word| contains(name, word))
+    {
         return Name::Related;
     }
     Name::Other

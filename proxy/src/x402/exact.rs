@@ -5,10 +5,11 @@
 use ruint::aliases::U256;
 
 use super::claim::{AtomicAmount, EvmAddress, Scheme};
-use super::eip712::{DomainSeparator, Signature, SignatureError, TransferWithAuthorization};
+use super::eip712::{DomainSeparator, TransferWithAuthorization};
 use super::json::{Object, Value};
 use super::payment::Signed;
 use super::refusal::PaymentRefusal;
+use super::signature::{Signature, SignatureError};
 
 /// An EIP-3009 authorisation and its signature, well-formed but not yet proved.
 #[derive(Debug, Clone, Copy)]

@@ -17,7 +17,9 @@ pub mod offer;
 pub mod payment;
 pub mod refusal;
 pub mod resource;
+pub mod signature;
 pub mod traces;
+pub(crate) mod words;
 
 pub use claim::Claim;
 pub use refusal::{PaymentRefusal, PaymentSummary, SchemeName};

@@ -5,12 +5,13 @@ use sha2::{Digest, Sha256};
 use tollgate_policy::Reason;
 
 use super::claim::{AtomicAmount, EvmAddress, IdentifierHash, PaymentHash, Scheme, Version};
-use super::eip712::{DomainSeparator, Signature};
+use super::eip712::DomainSeparator;
 use super::json::{self, Object, Value};
 use super::network::Caip2;
 use super::offer::{self, Offer};
 use super::refusal::{PaymentRefusal, PaymentSummary};
 use super::resource::ResourceUrl;
+use super::signature::Signature;
 use super::{base64, exact, extensions};
 
 /// The largest header value that is looked at, in bytes; honest ones are under 2 KiB.

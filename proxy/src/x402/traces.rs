@@ -9,6 +9,7 @@ use aho_corasick::AhoCorasick;
 
 use super::base64::{decode_tolerant, is_base64};
 use super::json::{self, Object, Value};
+use super::words::Words;
 
 /// Shorter text holds no payment: a signature alone is 132 characters.
 pub const SHORTEST: usize = 128;
@@ -152,9 +153,9 @@ fn encoded_at(word: &str, offset: usize) -> String {
     text.get(lead(offset)..last).unwrap_or_default().to_owned()
 }
 
-static TEXT: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let patterns = encoded_words().into_iter().chain(WORDS.map(str::to_owned));
-    AhoCorasick::builder().ascii_case_insensitive(true).build(patterns).ok()
+static TEXT: LazyLock<Option<Words>> = LazyLock::new(|| {
+    let words: Vec<String> = encoded_words().into_iter().chain(WORDS.map(str::to_owned)).collect();
+    Words::new(&words).ok()
 });
 
 /// Searches text of no particular form: a header value, a cookie, a query, a form, a multipart body, an event stream.
@@ -162,22 +163,22 @@ pub fn in_text(text: &[u8]) -> Option<Trace> {
     if text.len() < SHORTEST {
         return None;
     }
-    let Some(automaton) = TEXT.as_ref() else {
+    let Some(words) = TEXT.as_ref() else {
         return Some(Trace::Payment);
     };
-    let mut words = automaton.find_iter(text).peekable();
-    words.peek()?;
+    if !words.any(text) {
+        return None;
+    }
     let mut looked_at = 0;
-    let encoded = words.any(|word| {
-        let pattern = word.pattern().as_usize();
-        if pattern >= WORDS.len() * 3 || word.start() < looked_at {
+    let encoded = words.each(text).any(|found| {
+        if found.word >= WORDS.len() * 3 || found.start < looked_at {
             return false;
         }
-        let (before, after) = text.split_at(word.start());
+        let (before, after) = text.split_at(found.start);
         let start = before.iter().rposition(|b| !is_base64(*b)).map_or(0, |at| at + 1);
-        looked_at = after.iter().position(|b| !is_base64(*b)).map_or(text.len(), |at| word.start() + at);
+        looked_at = after.iter().position(|b| !is_base64(*b)).map_or(text.len(), |at| found.start + at);
         // The word tells where groups of four begin, so text that runs into the encoding (a path) does not shift it.
-        let group = word.start().saturating_sub(lead(pattern % 3));
+        let group = found.start.saturating_sub(lead(found.word % 3));
         let aligned = start + group.saturating_sub(start) % 4;
         [start, aligned]
             .into_iter()

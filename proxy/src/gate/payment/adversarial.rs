@@ -13,7 +13,7 @@ use super::{Terms, UrlScheme};
 use crate::gate::rail::{Rails, RailsConfig};
 use crate::x402::claim::{Claim, EvmAddress};
 use crate::x402::detect::{Found, find, find_in_target};
-use crate::x402::eip712::Signature;
+use crate::x402::signature::Signature;
 
 /// The rows' signatures are dummies.
 struct TakenAsSigned;

@@ -7,10 +7,11 @@ use super::pins;
 use super::terms::{AllowedAsset, Terms};
 use crate::x402::claim::{Claim, EvmAddress, NonceHash, Version};
 use crate::x402::detect::Found;
-use crate::x402::eip712::{DomainSeparator, Signature};
+use crate::x402::eip712::DomainSeparator;
 use crate::x402::payment::{Payment, Signed};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::resource::PaymentRequest;
+use crate::x402::signature::Signature;
 
 /// Proves who signed. Production has one way, [`Recovery`]; tests with dummy signatures bring their own.
 pub(crate) trait SignerCheck {

@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod judge;
+mod layer;
 pub mod pins;
 pub mod replay;
 pub mod stanza;

@@ -4,13 +4,13 @@
 //! A body is first searched for a few words; only one that has any is parsed, and then strictly. What can't be parsed strictly but has the
 //! words is refused: `{"method":"eth_chainId","method":"eth_sendRawTransaction"}` is read differently by different nodes.
 
-use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
 use tollgate_policy::Reason;
 
 use super::list::{List, Match, MethodEntry};
 use super::{RailHit, Rails, RailsError};
 use crate::x402::json::{Documents, Object, Value};
 use crate::x402::traces::{self, Trace};
+use crate::x402::words::Words;
 
 /// The deepest nesting in a body that is looked through; `serde_json` itself gives up at 128.
 const MAX_DEPTH: u8 = 100;
@@ -29,20 +29,27 @@ enum Word {
 /// The words that cause a closer look.
 #[derive(Debug)]
 pub struct Triggers {
-    automaton: AhoCorasick,
-    words: Vec<Word>,
+    search: Words,
+    kinds: Vec<Word>,
 }
 
-const PAYMENT_WORDS: [&str; 9] = [
+/// Go readers take keys in any case; each payment and each facilitator call has one of `x402Version` and `validBefore` in it, so these two
+/// are listed in the spellings that a marshaller could make.
+const PAYMENT_WORDS: [&str; 14] = [
     "x402",
+    "X402",
+    "validBefore",
+    "ValidBefore",
+    "validbefore",
+    "Validbefore",
+    "VALIDBEFORE",
     "paymentauth",
     "ap2.mandates",
+    "ermit2Authorization",
     "\"paymentPayload\"",
-    "\"validBefore\"",
-    "\"permit2Authorization\"",
+    "\"paymentRequirements\"",
     "\"permitted\"",
     "\"maxClaimableAmount\"",
-    "\"paymentRequirements\"",
 ];
 
 impl Triggers {
@@ -55,23 +62,13 @@ impl Triggers {
             let end = if entry.how == Match::Exact { "\"" } else { "" };
             (format!("\"{}{end}", entry.name), Word::Method)
         });
-        let (patterns, words): (Vec<String>, Vec<Word>) = payment.into_iter().chain(escapes).chain(encoded).chain(methods).unzip();
-        let automaton = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .start_kind(StartKind::Unanchored)
-            .build(patterns)
-            .map_err(|error| RailsError::BuiltIn(error.to_string()))?;
-        Ok(Triggers { automaton, words })
+        let (patterns, kinds): (Vec<String>, Vec<Word>) = payment.into_iter().chain(escapes).chain(encoded).chain(methods).unzip();
+        let search = Words::new(&patterns).map_err(|error| RailsError::BuiltIn(error.to_string()))?;
+        Ok(Triggers { search, kinds })
     }
 
-    fn any(&self, body: &[u8]) -> bool {
-        self.automaton.is_match(Input::new(body).anchored(Anchored::No))
-    }
-
-    fn has(&self, body: &[u8], word: Word) -> bool {
-        self.automaton
-            .find_overlapping_iter(body)
-            .any(|found| self.words.get(found.pattern().as_usize()) == Some(&word))
+    fn has(&self, body: &[u8], kind: Word) -> bool {
+        self.search.each(body).any(|found| self.kinds.get(found.word) == Some(&kind))
     }
 }
 
@@ -85,7 +82,7 @@ impl Rails {
     }
 
     fn call_utf8(&self, path: &str, body: &[u8]) -> Option<RailHit> {
-        if !self.triggers.any(body) {
+        if !self.triggers.search.any(body) {
             return None;
         }
         if !looks_like_json(body) {

@@ -56,6 +56,6 @@ fn matches(name: &[u8], wanted: &[u8], how: Match) -> bool {
         Match::Exact => name.len() == wanted.len() && same(name),
         Match::Prefix => name.get(..wanted.len()).is_some_and(same),
         Match::Suffix => name.len() >= wanted.len() && name.get(name.len() - wanted.len()..).is_some_and(same),
-        Match::Contains => name.windows(wanted.len()).any(same),
+        Match::Contains => name.windows(wanted.len()).any(|part| part.first() == wanted.first() && same(part)),
     }
 }

@@ -24,12 +24,22 @@ fn path_matches(entry: &PathEntry, path: &str) -> bool {
     let path = path.trim_end_matches('/');
     // Frameworks route without regard to case often enough.
     let same = |(wanted, found): (&str, &str)| wanted == "*" || wanted.eq_ignore_ascii_case(found);
-    let wanted = entry.path.split('/').skip(1);
-    let found = path.split('/').skip(1);
-    let lengths = (wanted.clone().count(), found.clone().count());
     match entry.how {
-        Match::Prefix => lengths.1 >= lengths.0 && wanted.zip(found).all(same),
-        Match::Suffix => lengths.1 >= lengths.0 && wanted.zip(found.skip(lengths.1 - lengths.0)).all(same),
-        Match::Exact | Match::Contains => lengths.1 == lengths.0 && wanted.zip(found).all(same),
+        Match::Prefix => {
+            let mut found = path.split('/');
+            entry
+                .path
+                .split('/')
+                .all(|wanted| found.next().is_some_and(|found| same((wanted, found))))
+        }
+        Match::Suffix => {
+            // From the end; the empty part before the leading slash stands for whatever comes before.
+            let mut found = path.rsplit('/');
+            entry
+                .path
+                .rsplit('/')
+                .all(|wanted| wanted.is_empty() || found.next().is_some_and(|found| same((wanted, found))))
+        }
+        Match::Exact | Match::Contains => path.eq_ignore_ascii_case(&entry.path),
     }
 }
