@@ -21,25 +21,33 @@ impl Rails {
 }
 
 fn path_matches(entry: &PathEntry, path: &str) -> bool {
-    let path = path.trim_end_matches('/');
-    // Frameworks route without regard to case often enough.
-    let same = |(wanted, found): (&str, &str)| wanted == "*" || wanted.eq_ignore_ascii_case(found);
+    let path = path.trim_end_matches('/').as_bytes();
+    let wanted = entry.path.as_bytes();
+    if wanted.contains(&b'*') {
+        return ends_with_pattern(path, wanted);
+    }
+    // Frameworks route without regard to case often enough. Every entry begins with a slash, so a suffix begins at a segment.
     match entry.how {
         Match::Prefix => {
-            let mut found = path.split('/');
-            entry
-                .path
-                .split('/')
-                .all(|wanted| found.next().is_some_and(|found| same((wanted, found))))
+            path.get(..wanted.len()).is_some_and(|head| head.eq_ignore_ascii_case(wanted))
+                && path.get(wanted.len()).is_none_or(|next| *next == b'/')
         }
-        Match::Suffix => {
-            // From the end; the empty part before the leading slash stands for whatever comes before.
-            let mut found = path.rsplit('/');
-            entry
-                .path
-                .rsplit('/')
-                .all(|wanted| wanted.is_empty() || found.next().is_some_and(|found| same((wanted, found))))
-        }
-        Match::Exact | Match::Contains => path.eq_ignore_ascii_case(&entry.path),
+        Match::Suffix => path
+            .len()
+            .checked_sub(wanted.len())
+            .and_then(|from| path.get(from..))
+            .is_some_and(|tail| tail.eq_ignore_ascii_case(wanted)),
+        Match::Exact | Match::Contains => path.eq_ignore_ascii_case(wanted),
     }
+}
+
+/// Compares segment by segment from the end; the empty part before the leading slash stands for whatever comes before.
+fn ends_with_pattern(path: &[u8], wanted: &[u8]) -> bool {
+    let mut found = path.rsplit(|b| *b == b'/');
+    wanted.rsplit(|b| *b == b'/').all(|wanted| {
+        wanted.is_empty()
+            || found
+                .next()
+                .is_some_and(|found| wanted == b"*" || wanted.eq_ignore_ascii_case(found))
+    })
 }
