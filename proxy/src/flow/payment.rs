@@ -73,7 +73,8 @@ pub(crate) fn find(
     headers: &HeaderMap,
     record: &mut Record<'_>,
 ) -> Result<Option<Paying>, Failure> {
-    let found = match (detect::find(headers), head.query.as_deref().and_then(detect::find_in_target)) {
+    let in_target = [Some(head.path.as_str()), head.query.as_deref()].into_iter().flatten().find_map(detect::find_in_target);
+    let found = match (detect::find(headers), in_target) {
         (Found::Nothing, None) => return Ok(None),
         (Found::Nothing, Some(refusal)) => Found::Refused(refusal),
         (found, _) => found,

@@ -47,8 +47,8 @@ fn every_listed_host_is_shut_on_every_port_in_every_spelling() {
     for (name, shut) in [
         ("facilitator.unknown.example", true),
         ("eu.facilitators.unknown.example", true),
-        ("x402.unknown.example", true),
-        ("a.x402.unknown.example", true),
+        ("x402.unknown.example", false),
+        ("a.facilitator.unknown.example", true),
         ("unknown.example", false),
         ("x402-docs.example", false),
         ("block-engine.jito.wtf", false),
