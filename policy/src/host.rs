@@ -24,7 +24,7 @@ pub enum HostError {
     /// An empty label, or a trailing dot.
     #[error("the host has an empty label or a trailing dot")]
     EmptyLabel,
-    /// Not a letter, digit, hyphen or underscore.
+    /// Not a letter, digit, hyphen or underscore; or a hyphen where a label begins or ends, which no certificate can carry.
     #[error("the host has a character that no host name has")]
     BadCharacter,
     /// A last label of digits or hex: a number that some resolvers read as an IPv4 address.
@@ -86,7 +86,7 @@ impl Host {
             if label.len() > 63 {
                 return Err(HostError::TooLong);
             }
-            if !label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') {
+            if !label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') || label.starts_with('-') || label.ends_with('-') {
                 return Err(HostError::BadCharacter);
             }
         }

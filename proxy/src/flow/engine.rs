@@ -141,14 +141,14 @@ impl Engine {
 
     async fn identify(&self, client: &Client) -> Caller {
         if !client.address.ip().to_canonical().is_loopback() && client.address.ip() != client.listener.ip() {
-            return Caller::Unidentified;
+            return Caller::Unidentified(Reason::BinaryNotAllowed);
         }
         match self.identities.of(client.address, client.listener).await {
             Ok(process) => Caller::identified(process_of(process)),
             Err(IdentityError::Changed { binary }) => Caller::Changed(binary.display().to_string()),
             Err(error) => {
                 tracing::debug!(connection = %client.id, %error, "the calling process cannot be told");
-                Caller::Unidentified
+                Caller::Unidentified(error.reason())
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Who is behind a client connection, as the rules see it.
 
-use tollgate_policy::{Caller as PolicyCaller, Process as PolicyProcess};
+use tollgate_policy::{Caller as PolicyCaller, Process as PolicyProcess, Reason};
 
 use crate::audit::Process;
 
@@ -9,8 +9,8 @@ use crate::audit::Process;
 pub enum Caller {
     /// Binaries are not enforced, or no rule for the destination asks.
     NotEnforced,
-    /// It is not a local process, or nobody can tell which one; only rules for any binary match.
-    Unidentified,
+    /// It is not a local process, or nobody can tell which one; only rules for any binary match. The reason is the denial's.
+    Unidentified(Reason),
     /// Its executable is not the file it was when first seen: nothing matches.
     Changed(String),
     /// A local process.
@@ -36,15 +36,24 @@ impl Caller {
     pub fn facts(&self) -> PolicyCaller<'_> {
         match self {
             Caller::NotEnforced => PolicyCaller::NotEnforced,
-            Caller::Unidentified | Caller::Changed(_) => PolicyCaller::Unidentified,
+            Caller::Unidentified(_) | Caller::Changed(_) => PolicyCaller::Unidentified,
             Caller::Identified { facts, .. } => PolicyCaller::Identified(facts),
+        }
+    }
+
+    /// What a denial for the binary's sake is really for.
+    pub(super) fn denied_for(&self) -> Reason {
+        match self {
+            Caller::Changed(_) => Reason::BinaryChanged,
+            Caller::Unidentified(reason) => *reason,
+            Caller::NotEnforced | Caller::Identified { .. } => Reason::BinaryNotAllowed,
         }
     }
 
     /// As the audit trail has it.
     pub fn process(&self) -> Option<&Process> {
         match self {
-            Caller::NotEnforced | Caller::Unidentified | Caller::Changed(_) => None,
+            Caller::NotEnforced | Caller::Unidentified(_) | Caller::Changed(_) => None,
             Caller::Identified { process, .. } => Some(process),
         }
     }

@@ -93,8 +93,10 @@ fn decide<'r>(rules: &'r Ruleset, facts: &Facts<'_>, caller: &Caller) -> Result<
         (Action::Deny(refusal) | Action::WouldDeny(refusal), _) => refusal,
         (Action::Allow, None) => return Err(Denial::new(Reason::InternalError, "a route without a treatment")),
     };
-    let changed = matches!((caller, refusal.reason), (Caller::Changed(_), Reason::BinaryNotAllowed));
-    let reason = if changed { Reason::BinaryChanged } else { refusal.reason };
+    let reason = match refusal.reason {
+        Reason::BinaryNotAllowed => caller.denied_for(),
+        reason => reason,
+    };
     Err(Denial {
         policy: policy.map(str::to_owned),
         rule: rule.map(|rule| rule.to_string()),
