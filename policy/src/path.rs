@@ -10,6 +10,8 @@ use std::fmt;
 
 use thiserror::Error;
 
+pub(crate) use canonical::{is_loose, means_the_same_unescaped};
+
 /// The longest path, in bytes.
 pub const MAX_PATH: usize = 4096;
 

@@ -15,6 +15,7 @@ pub(crate) struct MiddlewareSection {
     pub(crate) config: Option<Node>,
     pub(crate) on_error: Option<At<String>>,
     pub(crate) on_uninspectable: Option<At<String>>,
+    pub(crate) has_endpoints: bool,
     pub(crate) include: Option<At<Vec<At<String>>>>,
     pub(crate) exclude: Option<At<Vec<At<String>>>>,
 }
@@ -37,10 +38,9 @@ impl MiddlewareSection {
         let config = map.take("config");
         let on_error = map.text("on_error", found);
         let on_uninspectable = map.text("on_uninspectable", found);
-        let (include, exclude) = match map.required("endpoints", found) {
-            Some(node) => selectors(node, found),
-            None => (None, None),
-        };
+        let endpoints = map.required("endpoints", found);
+        let has_endpoints = endpoints.is_some();
+        let (include, exclude) = endpoints.map_or((None, None), |node| selectors(node, found));
         map.finish(found);
         Some(MiddlewareSection {
             key,
@@ -51,6 +51,7 @@ impl MiddlewareSection {
             config,
             on_error,
             on_uninspectable,
+            has_endpoints,
             include,
             exclude,
         })

@@ -122,17 +122,17 @@ impl Builder {
 
 /// Unreserved (RFC 3986 2.3), and `@` and `:`, which nobody gives a second meaning inside a segment. Sub-delimiters keep their
 /// escapes: to some origins `%2B` and `+` differ.
-fn means_the_same_unescaped(byte: u8) -> bool {
+pub(crate) fn means_the_same_unescaped(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@' | b':')
 }
 
 /// Escapes that most origins decode before they route.
-fn is_loose(byte: u8) -> bool {
+pub(crate) fn is_loose(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'?' | b'#' | b';' | b'\\')
 }
 
 /// The text with every loose escape decoded; `None` if there is none.
-pub(super) fn loosen(text: &str) -> Option<Box<str>> {
+fn loosen(text: &str) -> Option<Box<str>> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(percent) = rest.find('%') {
@@ -157,10 +157,10 @@ pub(super) fn loosen(text: &str) -> Option<Box<str>> {
     (out != text).then(|| out.into_boxed_str())
 }
 
-pub(super) fn hex_value(byte: u8) -> Option<u8> {
+fn hex_value(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-pub(super) fn hex_digit(nibble: u8) -> char {
+fn hex_digit(nibble: u8) -> char {
     char::from_digit(u32::from(nibble), 16).unwrap_or('0').to_ascii_uppercase()
 }

@@ -30,10 +30,10 @@ fn compile_into(mut section: EndpointSection, found: &mut Diagnostics) -> Option
     let enforcement = enforcement(&section, protocol, found);
     let path = endpoint_path(section.path.as_ref(), protocol, found);
     let traffic = match protocol {
-        Reading::L4 => rest::refuse_without_protocol(&section, found),
-        Reading::Rest => rest::compile(&mut section, tls, found),
+        DeclaredProtocol::L4 => rest::refuse_without_protocol(&section, found),
+        DeclaredProtocol::Rest => rest::compile(&mut section, tls, found),
         // What stands in the endpoint can't be judged by rules that are not there yet.
-        Reading::NotYet => None,
+        DeclaredProtocol::NotYet => None,
     };
     let host = host?;
     let addresses = match (ranges, host.as_ref().map(HostPattern::as_exact)) {
@@ -181,17 +181,17 @@ fn tls(tls: Option<&At<String>>, found: &mut Diagnostics) -> Tls {
 
 /// How an endpoint asks for its traffic to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum DeclaredProtocol {
     L4,
     Rest,
     NotYet,
 }
 
-fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> Reading {
-    let Some(protocol) = protocol else { return Reading::L4 };
+fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredProtocol {
+    let Some(protocol) = protocol else { return DeclaredProtocol::L4 };
     match protocol.value.to_ascii_lowercase().as_str() {
-        "" => Reading::L4,
-        "rest" => Reading::Rest,
+        "" => DeclaredProtocol::L4,
+        "rest" => DeclaredProtocol::Rest,
         later @ ("graphql" | "websocket" | "json-rpc" | "mcp" | "tcp" | "sql") => {
             let hint = match later {
                 "tcp" => "leave `protocol` out: clients that use the proxy reach the endpoint by CONNECT",
@@ -201,7 +201,7 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> Reading {
             };
             let message = format!("`protocol: {later}` is not supported yet");
             found.error(Code::NotSupportedYet, protocol.at, message, hint);
-            Reading::NotYet
+            DeclaredProtocol::NotYet
         }
         other => {
             let message = format!("`{other}` is no protocol");
@@ -211,7 +211,7 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> Reading {
                 message,
                 "write `rest`, or leave it out to decide by host, port and binary only",
             );
-            Reading::NotYet
+            DeclaredProtocol::NotYet
         }
     }
 }
@@ -241,7 +241,7 @@ pub(super) fn not_yet_in_matcher(field: &LaterField, found: &mut Diagnostics) {
     );
 }
 
-fn enforcement(section: &EndpointSection, protocol: Reading, found: &mut Diagnostics) -> Enforcement {
+fn enforcement(section: &EndpointSection, protocol: DeclaredProtocol, found: &mut Diagnostics) -> Enforcement {
     let given = section.enforcement.as_ref().filter(|text| !text.value.is_empty());
     match given.map(|text| (text.value.as_str(), text.at)) {
         Some(("enforce", _)) => Enforcement::Enforce,
@@ -257,7 +257,7 @@ fn enforcement(section: &EndpointSection, protocol: Reading, found: &mut Diagnos
             Enforcement::Enforce
         }
         None => {
-            if protocol == Reading::Rest {
+            if protocol == DeclaredProtocol::Rest {
                 found.warn(
                     Code::EnforcementOmitted,
                     section.at,
@@ -270,11 +270,11 @@ fn enforcement(section: &EndpointSection, protocol: Reading, found: &mut Diagnos
     }
 }
 
-fn endpoint_path(path: Option<&At<String>>, protocol: Reading, found: &mut Diagnostics) -> Option<EndpointPath> {
+fn endpoint_path(path: Option<&At<String>>, protocol: DeclaredProtocol, found: &mut Diagnostics) -> Option<EndpointPath> {
     let Some(path) = path.filter(|path| !path.value.is_empty()) else {
         return Some(EndpointPath::Any);
     };
-    if protocol == Reading::L4 && !matches!(path.value.as_str(), "**" | "/**") {
+    if protocol == DeclaredProtocol::L4 && !matches!(path.value.as_str(), "**" | "/**") {
         found.error(
             Code::MatcherNotForProtocol,
             path.at,

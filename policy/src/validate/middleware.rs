@@ -136,7 +136,7 @@ fn selectors(section: &MiddlewareSection, found: &mut Diagnostics) -> (Vec<HostP
     let include = section.include.as_ref();
     let exclude = section.exclude.as_ref();
     let count = |list: Option<&At<Vec<At<String>>>>| list.map_or(0, |list| list.value.len());
-    if count(include) == 0 {
+    if section.has_endpoints && count(include) == 0 {
         let at = include.map_or(section.at, |list| list.at);
         found.error(
             Code::InvalidMiddleware,

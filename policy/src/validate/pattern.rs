@@ -2,18 +2,16 @@
 
 use std::fmt::Write as _;
 
+use crate::path::{is_loose, means_the_same_unescaped};
+
 /// A space, a non-ASCII character or a needless escape in a glob would never match a canonical path: `/café` stands for `/caf%C3%A9`.
 pub(super) fn canonical(glob: &str) -> String {
-    rewrite(glob, |byte| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'@' | b':')
-    })
+    rewrite(glob, means_the_same_unescaped)
 }
 
 /// For deny rules, which are held against the path with every printable escape decoded.
 pub(super) fn loosened(glob: &str) -> String {
-    rewrite(glob, |byte| {
-        byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'?' | b'#' | b';' | b'\\')
-    })
+    rewrite(glob, is_loose)
 }
 
 fn rewrite(glob: &str, decodes: impl Fn(u8) -> bool) -> String {
@@ -51,7 +49,7 @@ fn escape(text: &str) -> Option<u8> {
 
 /// Why no canonical path can match, if so.
 pub(super) fn unreachable(glob: &str) -> Option<&'static str> {
-    if !glob.starts_with(['/', '{', '[']) && !glob.starts_with("**") {
+    if !glob.starts_with(['/', '{', '[']) && glob != "**" && !glob.starts_with("**/") {
         return Some("does not start with `/`");
     }
     if glob.contains("//") {
