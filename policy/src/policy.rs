@@ -64,6 +64,16 @@ impl Policy {
         Policy::new(Vec::new(), Vec::new(), Vec::new(), Sandbox::default())
     }
 
+    /// The policy with, for each listed binary, the path that `resolve` knows it by as well: the target of a symbolic link, which is
+    /// what the system reports for a running process. Matching itself stays free of I/O.
+    #[must_use]
+    pub fn with_binary_aliases(mut self, resolve: impl Fn(&str) -> Option<String>) -> Self {
+        for rule in &mut self.rules {
+            rule.binaries.add_aliases(&resolve);
+        }
+        self
+    }
+
     /// Whether no rule lists any endpoint.
     pub fn is_empty(&self) -> bool {
         self.endpoints.is_empty()

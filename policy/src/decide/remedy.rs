@@ -107,7 +107,7 @@ fn binary_steps(endpoint: &Endpoint, facts: &Facts<'_>) -> Vec<String> {
     match facts.caller {
         Caller::Identified(process) => vec![
             format!("in policy '{}', add to binaries:\n- path: {}", endpoint.rule_key, quoted(&process.binary)),
-            "binaries are compared by the resolved path of the executable, of the caller or of one of its ancestors: a symlink in the policy does not match".to_owned(),
+            "binaries are compared by the resolved path of the executable, of the caller or of one of its ancestors; a symlink in the policy stands for its target".to_owned(),
         ],
         _ => vec![format!(
             "in policy '{}', list the binary; or, if any process may use the endpoint:\nbinaries:\n  - path: \"/**\"",

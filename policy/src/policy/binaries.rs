@@ -61,6 +61,19 @@ impl Binaries {
         }
     }
 
+    /// Adds what each listed path stands for; globs stay as they are.
+    pub(crate) fn add_aliases(&mut self, resolve: &dyn Fn(&str) -> Option<String>) {
+        let Binaries::Listed(list) = self else { return };
+        let aliases: Vec<Binary> = list
+            .iter()
+            .filter_map(|binary| match binary {
+                Binary::Path(path) => resolve(path).map(|alias| Binary::Path(alias.into())),
+                Binary::Glob(_) => None,
+            })
+            .collect();
+        *list = list.iter().cloned().chain(aliases).collect();
+    }
+
     /// The executable or any ancestor's executable may satisfy the rule; what a process calls itself never does.
     pub(crate) fn matches(&self, caller: Caller<'_>) -> BinaryMatch {
         match (self, caller) {

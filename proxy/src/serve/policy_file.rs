@@ -7,17 +7,18 @@ use std::convert::Infallible;
 use std::fmt;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tollgate_policy::Severity;
+use tollgate_policy::{Policy, Severity};
 
 use crate::admin::{PolicyInForce, Readiness};
 use crate::flow::Engine;
 use crate::gate::payment::config::PaymentsConfig;
 use crate::gate::stanzas::Stanzas;
+use crate::identity::resolve_binary_alias;
 use crate::metrics::ReloadResult;
 
 /// How often the file is looked at. Looking, unlike being notified, also sees renames, swapped symbolic links (Kubernetes) and file
@@ -122,6 +123,7 @@ impl PolicyFile {
         for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning) {
             tracing::warn!("{}", diagnostic.render(&file, source));
         }
+        let policy = self.with_resolved_binaries(policy);
         let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
         let rules = stanzas.ruleset(generation, policy);
         let loaded = rules.loaded;
@@ -137,6 +139,27 @@ impl PolicyFile {
             text,
         );
         tracing::info!(generation, policy = %self.path.display(), "the policy is in force");
+    }
+
+    /// Running processes are known by the resolved path of their executable (`/usr/bin/python3` is a symbolic link). What lies there now
+    /// is noted, so that its first use is the operator's and not a client's; large files take a while, so not before the policy stands.
+    fn with_resolved_binaries(&self, policy: Policy) -> Policy {
+        let named = std::cell::RefCell::new(Vec::new());
+        let policy = policy.with_binary_aliases(|path| {
+            let resolved = resolve_binary_alias(Path::new(path));
+            let alias = (resolved != Path::new(path)).then(|| resolved.display().to_string());
+            named.borrow_mut().push(resolved);
+            alias
+        });
+        let identities = self.engine.identities.clone();
+        std::thread::spawn(move || {
+            for binary in named.into_inner() {
+                if let Err(error) = identities.ledger().note(&binary) {
+                    tracing::debug!(binary = %binary.display(), %error, "a binary that the policy names cannot be noted");
+                }
+            }
+        });
+        policy
     }
 
     fn reject(&self, text: String) {
