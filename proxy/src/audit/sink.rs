@@ -20,7 +20,7 @@ pub use output::Output;
 
 use super::event::Event;
 use super::vocabulary::Decision;
-use parking::Shared;
+use parking::{NoRoom, Shared, Urgency};
 
 /// The audit trail can't be started.
 #[derive(Debug, Error)]
@@ -93,40 +93,47 @@ impl Sink {
         if self.shared.ready() { Ok(()) } else { Err(AuditFull) }
     }
 
-    /// Takes in one event. Waits, without blocking the thread, only when the second bound is reached; must then not be cancelled.
+    /// Takes in one event. Waits, without blocking the thread, only when the second bound is reached; the line is written even if the
+    /// waiting is given up.
     pub async fn record(&self, event: &Event<'_>) {
         let urgency = match event.decision {
-            Decision::Deny => parking::Urgency::AtOnce,
-            Decision::Allow | Decision::WouldDeny => parking::Urgency::Batched,
+            Decision::Deny => Urgency::AtOnce,
+            Decision::Allow | Decision::WouldDeny => Urgency::Batched,
         };
-        let left = LINE.with_borrow_mut(|line| {
+        if let Err(line) = self.take_in(event, urgency) {
+            // In a task of its own, so that a client that goes away does not take its line with it.
+            let shared = Arc::clone(&self.shared);
+            let waiting = tokio::spawn(async move { shared.push_when_room(&line, urgency).await });
+            if waiting.await.is_err() {
+                tracing::error!("an audit line is lost: the runtime ended while it waited for room");
+            }
+        }
+    }
+
+    /// Takes in the event of an exchange that was dropped, where nothing can be awaited. Where there is no room, a task waits for it.
+    pub fn record_detached(&self, event: &Event<'_>) {
+        let urgency = Urgency::Batched;
+        if let Err(line) = self.take_in(event, urgency) {
+            let shared = Arc::clone(&self.shared);
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move { shared.push_when_room(&line, urgency).await });
+            } else {
+                tracing::error!("an audit line is lost: there is neither room for it nor a runtime in which to wait");
+            }
+        }
+    }
+
+    /// Hands the line back where there is no room.
+    fn take_in(&self, event: &Event<'_>, urgency: Urgency) -> Result<(), Vec<u8>> {
+        LINE.with_borrow_mut(|line| {
             line.clear();
             // Writing into a Vec can't fail, and no field of an event can refuse to be serialized.
             if serde_json::to_writer(&mut *line, event).is_err() {
                 tracing::error!("an audit event could not be serialized");
             }
             line.push(b'\n');
-            match self.shared.push(line, urgency) {
-                Ok(()) => None,
-                Err(parking::NoRoom) => Some(line.clone()),
-            }
-        });
-        if let Some(line) = left {
-            self.shared.push_when_room(&line, urgency).await;
-        }
-    }
-
-    /// Takes in the event of an exchange that was dropped, where nothing can be awaited. Where there is no room, a task waits for it.
-    pub fn record_detached(&self, event: &Event<'_>) {
-        let mut line = serde_json::to_vec(event).unwrap_or_default();
-        line.push(b'\n');
-        let urgency = parking::Urgency::Batched;
-        if self.shared.push(&line, urgency).is_err()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            let shared = Arc::clone(&self.shared);
-            runtime.spawn(async move { shared.push_when_room(&line, urgency).await });
-        }
+            self.shared.push(line, urgency).map_err(|NoRoom| line.clone())
+        })
     }
 
     /// How it stands.

@@ -189,6 +189,27 @@ async fn a_disk_that_cannot_follow_stops_new_requests_but_has_room_for_those_und
     assert_eq!(disk.lines().len(), recorded + 50);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_client_that_goes_away_does_not_take_its_line_with_it() {
+    let disk = Disk::new(Mood::Stuck);
+    let sink = Arc::new(sink(&disk, 1_000));
+    let mut recorded = 0;
+    let given_up = loop {
+        let theirs = Arc::clone(&sink);
+        let denial = tokio::spawn(async move { theirs.record(&event(Decision::Deny, "/")).await });
+        recorded += 1;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        if !denial.is_finished() {
+            break denial;
+        }
+    };
+    given_up.abort();
+    assert!(given_up.await.is_err());
+    sink.record_detached(&event(Decision::Allow, "/dropped"));
+    disk.set(Mood::Fine);
+    eventually("all is written", || disk.lines().len() == recorded + 1);
+}
+
 #[tokio::test]
 async fn a_line_longer_than_both_bounds_still_gets_out() {
     let disk = Disk::new(Mood::Fine);
