@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
-use pingora::http::ResponseHeader;
+use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType};
 use tollgate_policy::Reason;
@@ -146,10 +146,7 @@ impl Engine {
             caller,
         };
         let route = self.gate.judge_head(rules, &request)?;
-        if is_websocket(down.req_header()) && rules.must_be_readable(&head.destination.authority().host) {
-            let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
-            return Err(Denial::new(Reason::UninspectableTraffic, detail).into());
-        }
+        refuse_unreadable_websocket(rules, head, down.req_header())?;
         record.routed(route.policy, route.rule.clone(), route.would_deny);
         Ok(route)
     }
@@ -296,7 +293,16 @@ async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failur
     Ok(Outcome::Upgraded(sent.session))
 }
 
-fn credential_denial(error: &CredentialError) -> Denial {
+/// A WebSocket's bytes are opaque once it is open.
+pub(super) fn refuse_unreadable_websocket(rules: &Ruleset, head: &Head, request: &RequestHeader) -> Result<(), Denial> {
+    if is_websocket(request) && rules.must_be_readable(&head.destination.authority().host) {
+        let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
+        return Err(Denial::new(Reason::UninspectableTraffic, detail));
+    }
+    Ok(())
+}
+
+pub(super) fn credential_denial(error: &CredentialError) -> Denial {
     Denial::new(error.reason(), error.to_string())
 }
 
