@@ -289,9 +289,7 @@ impl DryEngine {
         let Some(found) = payment::detect(head, &fields.headers) else { return Ok(None) };
         let claim = payment::check(&self.gate, rules, head, found, now())?;
         if let Some(claim) = &claim {
-            let (amount, payee) = (claim.amount.to_decimal(claim.asset.decimals), claim.payee);
-            let network = claim.asset.network;
-            run.step(Stage::Payment, Finding::Passed, format!("signed: {amount} of {}/{} to {payee}", network, claim.asset.address));
+            run.step(Stage::Payment, Finding::Passed, format!("signed for {}", transfer(claim)));
         }
         Ok(claim)
     }
@@ -322,16 +320,11 @@ impl DryEngine {
             run.step(Stage::Verdict, Finding::Passed, "the local lists say GO");
             return Ok(());
         }
-        let resource = &claim.resource;
-        let (amount, network) = (claim.amount.to_decimal(claim.asset.decimals), claim.asset.network);
         let detail = format!(
-            "not asked here; at run time {} is asked about {amount} of {network}/{} to {} for {}://{}{}, and only GO lets it out",
+            "not asked here; at run time {} is asked about {} for {}, and only GO lets it out",
             desk.backend().as_str(),
-            claim.asset.address,
-            claim.payee,
-            resource.scheme,
-            resource.authority,
-            resource.path,
+            transfer(claim),
+            claim.resource,
         );
         run.step(Stage::Verdict, Finding::Unknown, detail);
         Ok(())
@@ -354,6 +347,11 @@ enum Through {
     Read,
     /// Bytes that are not.
     Unread(Pass),
+}
+
+fn transfer(claim: &Claim) -> String {
+    let (amount, asset) = (claim.amount.to_decimal(claim.asset.decimals), &claim.asset);
+    format!("{amount} of {}/{} to {}", asset.network, asset.address, claim.payee)
 }
 
 fn finding(route: &Route<'_>) -> Finding {
