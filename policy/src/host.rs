@@ -86,7 +86,8 @@ impl Host {
             if label.len() > 63 {
                 return Err(HostError::TooLong);
             }
-            if !label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') || label.starts_with('-') || label.ends_with('-') {
+            if !label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_') || label.starts_with('-') || label.ends_with('-')
+            {
                 return Err(HostError::BadCharacter);
             }
         }

@@ -22,7 +22,8 @@ mod validate;
 
 pub use address::{AddressClass, AddressRefusal, AddressScope, LoopbackDial, check_addresses};
 pub use decide::{
-    Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Process, Refusal, RuleLabel, RuleList, Treatment,
+    Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Outcome, Process, Refusal, RuleLabel, RuleList,
+    RuleTrace, Treatment,
 };
 pub use diagnostic::{Code, Diagnostic, Position, Severity};
 pub use host::{Authority, Host, HostError};

@@ -31,7 +31,11 @@ fn every_limit_has_its_row_with_the_default() {
 fn every_metric_is_listed() {
     let readme = readme();
     let text = Metrics::new(["eip155:8453/0x00"]).unwrap().render();
-    for name in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).filter_map(|line| line.split(' ').next()) {
+    for name in text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+        .filter_map(|line| line.split(' ').next())
+    {
         assert!(readme.contains(&format!("`{name}`")), "README.md lacks the metric {name}");
     }
 }

@@ -45,6 +45,8 @@ pub struct Candidate {
     pub enforcement: Enforcement,
     /// Where it stands.
     pub at: Position,
+    /// The rule's binaries as written; `/**` for any, none where the rule never matches.
+    pub binaries: Vec<String>,
     /// What became of it.
     pub outcome: Outcome,
     /// Each of its rules that was held against the request.
@@ -92,6 +94,7 @@ pub struct RuleTrace {
 
 pub(super) fn explain(policy: &Policy, facts: &Facts<'_>) -> Explanation {
     let mut collector = Collector {
+        policy,
         request: facts.request,
         candidates: Vec::new(),
     };
@@ -111,6 +114,7 @@ pub(super) fn explain(policy: &Policy, facts: &Facts<'_>) -> Explanation {
 }
 
 struct Collector<'f> {
+    policy: &'f Policy,
     request: Option<HttpFacts<'f>>,
     candidates: Vec<Candidate>,
 }
@@ -125,6 +129,11 @@ impl Trace for Collector<'_> {
             tls: endpoint.tls,
             enforcement: endpoint.enforcement,
             at: endpoint.at,
+            binaries: self
+                .policy
+                .rule(endpoint.rule)
+                .map(|rule| rule.binaries.texts())
+                .unwrap_or_default(),
             outcome: outcome(binary, *step),
             rules: match (&self.request, step) {
                 (Some(request), Step::Denied(_) | Step::Allowed(_) | Step::NoRule(_)) => rules(endpoint, request),

@@ -18,7 +18,7 @@ pub(crate) enum Binaries {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Binary {
     Path(Box<str>),
-    Glob(SegmentedGlob),
+    Glob { text: Box<str>, glob: SegmentedGlob },
 }
 
 /// Whether a rule is for a caller.
@@ -33,7 +33,7 @@ pub(crate) enum BinaryMatch {
 impl Binary {
     pub(crate) fn parse(path: &str) -> Result<Self, GlobError> {
         if path.contains('*') {
-            SegmentedGlob::parse(path, b'/').map(Binary::Glob)
+            SegmentedGlob::parse(path, b'/').map(|glob| Binary::Glob { text: path.into(), glob })
         } else {
             Ok(Binary::Path(path.into()))
         }
@@ -42,7 +42,13 @@ impl Binary {
     fn matches(&self, path: &str) -> bool {
         match self {
             Binary::Path(own) => **own == *path,
-            Binary::Glob(glob) => glob.matches(path.as_bytes()),
+            Binary::Glob { glob, .. } => glob.matches(path.as_bytes()),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Binary::Path(text) | Binary::Glob { text, .. } => text,
         }
     }
 }
@@ -53,11 +59,20 @@ impl Binaries {
             Binaries::Nobody
         } else if list
             .iter()
-            .any(|binary| matches!(binary, Binary::Glob(glob) if glob.matches_everything()))
+            .any(|binary| matches!(binary, Binary::Glob { glob, .. } if glob.matches_everything()))
         {
             Binaries::Anybody
         } else {
             Binaries::Listed(list.into_boxed_slice())
+        }
+    }
+
+    /// As written; `/**` for any.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        match self {
+            Binaries::Nobody => Vec::new(),
+            Binaries::Anybody => vec!["/**".to_owned()],
+            Binaries::Listed(list) => list.iter().map(|binary| binary.text().to_owned()).collect(),
         }
     }
 
@@ -68,7 +83,7 @@ impl Binaries {
             .iter()
             .filter_map(|binary| match binary {
                 Binary::Path(path) => resolve(path).map(|alias| Binary::Path(alias.into())),
-                Binary::Glob(_) => None,
+                Binary::Glob { .. } => None,
             })
             .collect();
         *list = list.iter().cloned().chain(aliases).collect();

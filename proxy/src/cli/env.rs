@@ -1,9 +1,12 @@
 //! `tollgate env`: the environment that makes clients use the proxy and trust its certificate.
+//!
+//! In: the folder of the certificate files that a running Tollgate wrote, and where it is reached. Out: variables on stdout. Files
+//! that are not there are an error here, since every client would later report them in words of its own.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tollgate_certs::{BUNDLE_FILE, CA_FILE, ClientEnvironment, DEFAULT_NO_PROXY};
+use tollgate_certs::{BUNDLE_FILE, CA_FILE, ClientEnvironment, DEFAULT_NO_PROXY, read_certificates};
 
 use super::{CliError, Exit, output};
 
@@ -17,9 +20,9 @@ enum Format {
 impl From<Format> for tollgate_certs::Format {
     fn from(format: Format) -> Self {
         match format {
-            Format::Sh => Self::Sh,
-            Format::Dotenv => Self::Dotenv,
-            Format::Json => Self::Json,
+            Format::Sh => tollgate_certs::Format::Sh,
+            Format::Dotenv => tollgate_certs::Format::Dotenv,
+            Format::Json => tollgate_certs::Format::Json,
         }
     }
 }
@@ -29,88 +32,69 @@ pub(super) struct Arguments {
     /// For a POSIX shell's `eval`, for env files, or one JSON object
     #[arg(long, value_enum, default_value = "sh")]
     format: Format,
-    /// The folder with the proxy's certificate: `tls.ca_dir`, or that of the file in `tollgate ready … ca=FILE`
+    /// The folder of the file that `tollgate run` names as `ca=…` when it is ready
     #[arg(long, value_name = "DIR")]
     ca_dir: Option<PathBuf>,
     /// The proxy, as its clients reach it
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3128")]
     proxy: String,
+    /// Hosts that clients reach directly, separated by commas; empty sends loopback through the proxy as well
+    #[arg(long, value_name = "LIST", default_value = DEFAULT_NO_PROXY)]
+    no_proxy: String,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
-    output::verbatim(&environment(arguments)?.render(arguments.format.into()));
+    output::verbatim(&text(arguments)?);
     Ok(Exit::Yes)
 }
 
-fn environment(Arguments { ca_dir, proxy, .. }: &Arguments) -> Result<ClientEnvironment, CliError> {
+fn text(
+    Arguments {
+        format,
+        ca_dir,
+        proxy,
+        no_proxy,
+    }: &Arguments,
+) -> Result<String, CliError> {
+    let usage = |text: String| Err(CliError::Usage(text));
     let Some(folder) = ca_dir else {
-        let text = "`--ca-dir` is missing\nhint: it is `tls.ca_dir` of tollgate.yaml, or the folder of the file that `tollgate run` prints as `ca=`";
-        return Err(CliError::Usage(text.into()));
+        let text = "say where the certificate files are with `--ca-dir DIR`: the folder of the file that `tollgate run` names as \
+                    ca=… when it is ready; `tls.ca_dir` in tollgate.yaml chooses it";
+        return usage(text.to_owned());
     };
-    // A client is started in any folder, so a relative path would mean another file there.
-    let folder = std::path::absolute(folder).map_err(|error| CliError::Usage(format!("{}: {error}", folder.display())))?;
-    let (ca, bundle) = (present(&folder, CA_FILE)?, present(&folder, BUNDLE_FILE)?);
-    ClientEnvironment::new(proxy, &ca, &bundle, DEFAULT_NO_PROXY).map_err(|error| CliError::Usage(error.to_string()))
+    // A proxy variable that does not parse is ignored by most clients, which then go out directly.
+    if let Err(why) = check_proxy(proxy) {
+        return usage(format!("--proxy {proxy}: {why}"));
+    }
+    let ca = certificate_file(folder, CA_FILE)?;
+    let bundle = certificate_file(folder, BUNDLE_FILE)?;
+    match ClientEnvironment::new(proxy, &ca, &bundle, no_proxy) {
+        Ok(environment) => Ok(environment.render((*format).into())),
+        Err(error) => usage(error.to_string()),
+    }
 }
 
-/// Clients that are told of a file that is not there fail with riddles, or fall back to trusting nothing.
-fn present(folder: &Path, name: &str) -> Result<PathBuf, CliError> {
-    let file = folder.join(name);
-    if file.is_file() {
-        return Ok(file);
+fn check_proxy(proxy: &str) -> Result<(), String> {
+    let url = url::Url::parse(proxy).map_err(|error| error.to_string())?;
+    if url.scheme() != "http" {
+        return Err("the proxy speaks plain HTTP to its clients, so its URL starts with http://".to_owned());
     }
-    let hint = "hint: start `tollgate run` with this `tls.ca_dir` first";
-    Err(CliError::Usage(format!("there is no {name} in {}\n{hint}", folder.display())))
+    if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+        return Err("expected http://HOST:PORT and nothing behind it".to_owned());
+    }
+    Ok(())
+}
+
+/// The absolute path of one of the two files: clients change their working directory.
+fn certificate_file(folder: &Path, name: &str) -> Result<PathBuf, CliError> {
+    let path = std::path::absolute(folder.join(name)).map_err(|error| CliError::Usage(format!("--ca-dir: {error}")))?;
+    match read_certificates(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(CliError::Usage(format!(
+            "{error}; `tollgate run` writes it when it starts, into the folder of its ca=…"
+        ))),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    fn arguments(ca_dir: Option<PathBuf>, proxy: &str) -> Arguments {
-        Arguments {
-            format: Format::Sh,
-            ca_dir,
-            proxy: proxy.into(),
-        }
-    }
-
-    #[test]
-    fn clients_are_told_of_the_proxy_and_of_files_that_are_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let asked = arguments(Some(folder.path().into()), "http://127.0.0.1:3128");
-        let missing = environment(&asked).unwrap_err().to_string();
-        assert!(missing.contains("tollgate-ca.pem"), "{missing}");
-        for name in [CA_FILE, BUNDLE_FILE] {
-            std::fs::write(folder.path().join(name), "").unwrap();
-        }
-        let environment = environment(&asked).unwrap();
-        let value = |name| {
-            environment
-                .variables()
-                .iter()
-                .find(|variable| variable.name == name)
-                .map(|variable| variable.value.clone())
-        };
-        assert_eq!(value("HTTPS_PROXY").as_deref(), Some("http://127.0.0.1:3128"));
-        assert_eq!(value("SSL_CERT_FILE").as_deref(), folder.path().join(BUNDLE_FILE).to_str());
-        assert_eq!(value("NODE_EXTRA_CA_CERTS").as_deref(), folder.path().join(CA_FILE).to_str());
-    }
-
-    #[test]
-    fn what_would_give_a_broken_environment_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in [CA_FILE, BUNDLE_FILE] {
-            std::fs::write(folder.path().join(name), "").unwrap();
-        }
-        for asked in [
-            arguments(None, "http://127.0.0.1:3128"),
-            arguments(Some(folder.path().into()), "127.0.0.1:3128"),
-            arguments(Some(folder.path().into()), "http://127.0.0.1:3128\nLD_PRELOAD=x"),
-        ] {
-            assert!(matches!(environment(&asked), Err(CliError::Usage(_))), "{asked:?}");
-        }
-    }
-}
+mod tests;

@@ -18,8 +18,9 @@ use clap::{Parser, Subcommand};
 use thiserror::Error;
 
 use crate::config::ConfigError;
+use crate::demo::DemoError;
 use crate::logging::{self, LogFormat, LoggingError};
-use crate::serve::StartError;
+use crate::serve::{RehearsalError, StartError};
 
 pub use documents::Documents;
 pub use run::Listeners;
@@ -63,6 +64,12 @@ pub enum CliError {
     /// Tollgate does not start.
     #[error("tollgate: error[start]: {0}")]
     Start(#[from] StartError),
+    /// The policy, for a command that judges by it; its findings are written as `tollgate check` writes them.
+    #[error("{0}")]
+    Policy(String),
+    /// The demo's world.
+    #[error("tollgate: error[demo]: {0}")]
+    Demo(#[from] DemoError),
     /// The command that was to be run.
     #[error("tollgate: error[command]: cannot run {program}: {source}")]
     Command {
@@ -77,6 +84,16 @@ pub enum CliError {
     /// A subcommand or format that is promised but not here yet.
     #[error("tollgate: error[not-supported-yet]: {0} is not supported yet")]
     NotSupportedYet(&'static str),
+}
+
+impl From<RehearsalError> for CliError {
+    fn from(error: RehearsalError) -> Self {
+        match error {
+            RehearsalError::Start(error) => CliError::Start(error),
+            RehearsalError::Unreadable(error) => CliError::Config(error),
+            RehearsalError::Policy(findings) => CliError::Policy(findings),
+        }
+    }
 }
 
 /// The egress gate of AI-agent sandboxes.
@@ -109,7 +126,7 @@ enum Command {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let Cli { log_format, command } = Cli::parse();
-    let result = logging::start(log_format).map_err(CliError::from).and_then(|()| dispatch(command));
+    let result = start_log(log_format, &command).and_then(|()| dispatch(command));
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
@@ -117,6 +134,14 @@ pub fn main() -> ExitCode {
             Exit::Unusable.into()
         }
     }
+}
+
+/// The demo's table is its whole output; its log would only be in the way, unless somebody asks for it.
+fn start_log(format: LogFormat, command: &Command) -> Result<(), CliError> {
+    if matches!(command, Command::Demo(_)) && std::env::var_os(logging::VARIABLE).is_none() {
+        return Ok(());
+    }
+    Ok(logging::start(format)?)
 }
 
 /// The runtime that serves.

@@ -50,15 +50,21 @@ impl Resolver {
         }
     }
 
+    /// What needs no look-up: a literal, or a name that the operator fixed.
+    pub fn known(&self, host: &Host) -> Option<Arc<[IpAddr]>> {
+        match host {
+            Host::Address(address) => Some(Arc::from([*address])),
+            Host::Name(name) => self.fixed.get(name).cloned(),
+        }
+    }
+
     /// Every address of `host`; never empty.
     pub async fn resolve(&self, host: &Host) -> Result<Arc<[IpAddr]>, ResolveError> {
-        let name = match host {
-            Host::Address(address) => return Ok(Arc::from([*address])),
-            Host::Name(name) => name,
+        let name = match (self.known(host), host) {
+            (Some(addresses), _) => return Ok(addresses),
+            (None, Host::Name(name)) => name,
+            (None, Host::Address(_)) => return Err(ResolveError::NotResolved),
         };
-        if let Some(addresses) = self.fixed.get(name) {
-            return Ok(addresses.clone());
-        }
         if let Some(addresses) = self.cached(name) {
             return Ok(addresses);
         }

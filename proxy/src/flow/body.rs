@@ -11,6 +11,7 @@ mod sniff;
 
 use bytes::{Bytes, BytesMut};
 use http::header;
+use pingora::http::RequestHeader;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v1::common::is_expect_continue_req;
 use tollgate_policy::Reason;
@@ -44,10 +45,7 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
             reservation: held.reserve(),
         });
     }
-    if is_websocket(down.req_header()) {
-        // CVE-2026-2833: an Upgrade with a body lets bytes past the rules before the origin agrees to it.
-        return Err(Denial::new(Reason::MalformedRequest, "an Upgrade with a request body").into());
-    }
+    refuse_upgrade_with_body(down.req_header())?;
     let coding = Coding::of(&down.req_header().headers)?;
     if is_expect_continue_req(down.req_header()) {
         send_continue(down).await?;
@@ -64,6 +62,29 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
     match tokio::time::timeout(limits.body_read, reading).await {
         Ok(held) => held,
         Err(_) => Err(Denial::new(Reason::BodyTooLarge, "a body that has to be judged did not arrive in time").into()),
+    }
+}
+
+/// What a rule must be shown of a body that is there as a whole: the same as [`read`] finds of one that comes over a connection.
+pub(super) fn whole(request: &RequestHeader, body: &Bytes, limits: &Limits) -> Result<Option<Bytes>, Failure> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    refuse_upgrade_with_body(request)?;
+    let coding = Coding::of(&request.headers)?;
+    match coding.look(body, true)? {
+        Look::OtherThanJson => Ok(None),
+        Look::Json | Look::Undecided if body.len() > limits.body_held => Err(too_large(limits.body_held)),
+        Look::Json | Look::Undecided => coding.decode(body, limits.body_held).map(|Decoded(bytes)| Some(bytes)),
+    }
+}
+
+/// CVE-2026-2833: an Upgrade with a body lets bytes past the rules before the origin agrees to it.
+fn refuse_upgrade_with_body(request: &RequestHeader) -> Result<(), Denial> {
+    if is_websocket(request) {
+        Err(Denial::new(Reason::MalformedRequest, "an Upgrade with a request body"))
+    } else {
+        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ use super::body::HeldBytes;
 use super::connection::{Client, Connection};
 use super::record::Record;
 use crate::audit::{Adapter, Process, Protocol, Sink};
-use crate::config::Limits;
+use crate::config::{Insecure, Limits};
 use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Origin, PoolGroup, ResolveError, Resolver};
 use crate::gate::{Caller, Denial, Gate, Layer, Route, Ruleset};
@@ -29,6 +29,17 @@ pub enum Binaries {
     Enforced,
     /// `insecure.ignore_binaries`.
     Ignored,
+}
+
+impl Binaries {
+    /// As the operator set it.
+    pub fn of(insecure: &Insecure) -> Self {
+        if insecure.ignore_binaries {
+            Binaries::Ignored
+        } else {
+            Binaries::Enforced
+        }
+    }
 }
 
 /// See the module.

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
-use pingora::http::ResponseHeader;
+use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType};
 use tollgate_policy::Reason;
@@ -73,7 +73,11 @@ impl Engine {
         let paying = payment::find(self, rules, &head, &down.req_header().headers, record)?;
 
         // 4. The body, where a rule has to read it. So far nothing has touched the origin.
-        let Held { body, to_judge, reservation } = record.wait(body::read(down, &self.limits, &self.held)).await?;
+        let Held {
+            body,
+            to_judge,
+            reservation,
+        } = record.wait(body::read(down, &self.limits, &self.held)).await?;
         if let Some(json) = &to_judge {
             self.gate.judge_body(head.path.as_str(), json)?;
         }
@@ -154,10 +158,7 @@ impl Engine {
             caller,
         };
         let route = self.gate.judge_head(rules, &request)?;
-        if is_websocket(down.req_header()) && rules.must_be_readable(&head.destination.authority().host) {
-            let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
-            return Err(Denial::new(Reason::UninspectableTraffic, detail).into());
-        }
+        refuse_unreadable_websocket(rules, head, down.req_header())?;
         record.routed(route.policy, route.rule.clone(), route.would_deny);
         Ok(route)
     }
@@ -308,7 +309,16 @@ async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failur
     Ok(Outcome::Upgraded(sent.session))
 }
 
-fn credential_denial(error: &CredentialError) -> Denial {
+/// A WebSocket's bytes are opaque once it is open.
+pub(super) fn refuse_unreadable_websocket(rules: &Ruleset, head: &Head, request: &RequestHeader) -> Result<(), Denial> {
+    if is_websocket(request) && rules.must_be_readable(&head.destination.authority().host) {
+        let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
+        return Err(Denial::new(Reason::UninspectableTraffic, detail));
+    }
+    Ok(())
+}
+
+pub(super) fn credential_denial(error: &CredentialError) -> Denial {
     Denial::new(error.reason(), error.to_string())
 }
 

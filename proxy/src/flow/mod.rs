@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod connection;
+mod dry_run;
 mod engine;
 mod exchange;
 mod failure;
@@ -21,6 +22,7 @@ mod upload;
 pub(crate) use answer::last_words;
 pub(crate) use body::HeldBytes;
 pub(crate) use connection::{Client, Connection};
+pub use dry_run::{DryEngine, DryRequest, DryRun, Finding, Pass, Stage, Step, UrlError};
 pub use engine::{Binaries, Engine};
 pub(crate) use exchange::Outcome;
 pub(crate) use head::has_bare_line_ends;

@@ -12,7 +12,7 @@ use crate::audit::{PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome,
 use crate::egress::Security;
 use crate::gate::payment::judge::judge_header;
 use crate::gate::payment::replay::{Attempt, Reservation};
-use crate::gate::{Denial, PaymentFacts, PaymentTerms, Ruleset};
+use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
 use crate::verdict::desk::Ruling;
 use crate::verdict::{BackendName, Verdict};
 use crate::x402::claim::{Claim, Version};
@@ -65,7 +65,7 @@ impl Drop for Paid {
     }
 }
 
-/// Finds the payment in a request's head and checks all that can be checked without asking anybody.
+/// Finds the payment in a request's head, checks all that can be checked without asking anybody, and reserves its authorisation.
 pub(crate) fn find(
     engine: &Engine,
     rules: &Ruleset,
@@ -73,20 +73,42 @@ pub(crate) fn find(
     headers: &HeaderMap,
     record: &mut Record<'_>,
 ) -> Result<Option<Paying>, Failure> {
-    let in_target = [Some(head.path.as_str()), head.query.as_deref()].into_iter().flatten().find_map(detect::find_in_target);
-    let found = match (detect::find(headers), in_target) {
-        (Found::Nothing, None) => return Ok(None),
-        (Found::Nothing, Some(refusal)) => Found::Refused(refusal),
-        (found, _) => found,
-    };
+    let Some(found) = detect(head, headers) else { return Ok(None) };
     record.payment_seen(version_label(&found), PaymentScheme::Other);
+    let now = now();
+    let Some(claim) = check(&engine.gate, rules, head, found, now)? else {
+        return Ok(None);
+    };
+    record.claimed(payment_record(&claim), &claim);
+    let reservation = engine.gate.replay().reserve(&claim, now).map_err(|refusal| denial_of(&refusal))?;
+    Ok(Some(Paying {
+        claim,
+        reservation: Some(reservation),
+    }))
+}
+
+/// Anything in a head that could be read as a payment.
+pub(super) fn detect<'h>(head: &Head, headers: &'h HeaderMap) -> Option<Found<'h>> {
+    let in_target = [Some(head.path.as_str()), head.query.as_deref()]
+        .into_iter()
+        .flatten()
+        .find_map(detect::find_in_target);
+    match (detect::find(headers), in_target) {
+        (Found::Nothing, None) => None,
+        (Found::Nothing, Some(refusal)) => Some(Found::Refused(refusal)),
+        (found, _) => Some(found),
+    }
+}
+
+/// Our own checks of what was found: by the terms that hold for the host, at `now` in Unix seconds.
+pub(super) fn check(gate: &Gate, rules: &Ruleset, head: &Head, found: Found<'_>, now: u64) -> Result<Option<Claim>, Denial> {
     let authority = head.destination.authority();
     let terms = match rules.terms(&authority.host) {
-        PaymentTerms::Operator => &engine.gate.standing().terms,
+        PaymentTerms::Operator => &gate.standing().terms,
         PaymentTerms::Stanza(terms) => terms,
         PaymentTerms::None => {
             let detail = "the policy's payment stanza does not cover this host, so no payment goes there";
-            return Err(Denial::new(Reason::PaymentPayeeNotAllowed, detail).into());
+            return Err(Denial::new(Reason::PaymentPayeeNotAllowed, detail));
         }
     };
     let request = PaymentRequest {
@@ -99,18 +121,7 @@ pub(crate) fn find(
         path: head.path.as_str(),
         query: head.query.as_deref(),
     };
-    let now = now();
-    let claim = match judge_header(found, &request, terms, now) {
-        Ok(Some(claim)) => claim,
-        Ok(None) => return Ok(None),
-        Err(refusal) => return Err(denial_of(&refusal).into()),
-    };
-    record.claimed(payment_record(&claim), &claim);
-    let reservation = engine.gate.replay().reserve(&claim, now).map_err(|refusal| denial_of(&refusal))?;
-    Ok(Some(Paying {
-        claim,
-        reservation: Some(reservation),
-    }))
+    judge_header(found, &request, terms, now).map_err(|refusal| denial_of(&refusal))
 }
 
 /// Takes the ruling: exactly GO, or a denial.
@@ -130,21 +141,23 @@ pub(crate) fn settle(mut paying: Paying, ruling: &Ruling, engine: &Engine, recor
         receipt_id: receipt,
         latency: ruling.latency,
     });
-    match ruling.refusal() {
+    match refusal(&paying.claim, ruling) {
         None => Ok(Paid(paying.reservation.take())),
-        Some(reason) => {
-            let detail = match &ruling.outcome {
-                Ok(_) => format!("the verdict service said {}", outcome.to_string().to_uppercase()),
-                Err(failure) => failure.to_string(),
-            };
-            let facts = facts_of(&paying.claim);
-            Err(Denial {
-                payment: Some(Box::new(facts)),
-                ..Denial::new(reason, detail)
-            }
-            .into())
-        }
+        Some(denial) => Err(denial.into()),
     }
+}
+
+/// What a ruling is to the client: nothing if it is exactly GO.
+pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
+    let reason = ruling.refusal()?;
+    let detail = match &ruling.outcome {
+        Ok(answer) => format!("the verdict service said {}", outcome_of(answer.verdict).to_string().to_uppercase()),
+        Err(failure) => failure.to_string(),
+    };
+    Some(Denial {
+        payment: Some(Box::new(facts_of(claim))),
+        ..Denial::new(reason, detail)
+    })
 }
 
 /// The identical retry of a payment that had its GO and never left.
@@ -190,7 +203,7 @@ fn payment_record(claim: &Claim) -> PaymentRecord {
     }
 }
 
-fn facts_of(claim: &Claim) -> PaymentFacts {
+pub(super) fn facts_of(claim: &Claim) -> PaymentFacts {
     PaymentFacts {
         version: Some(version_number(claim.version)),
         scheme: Some(SchemeName::from(claim.scheme).as_str()),

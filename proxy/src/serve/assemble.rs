@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use pingora::connectors::http::v2::Connector;
 use tollgate_certs::{LeafCache, TrustBundle};
 use tollgate_policy::{LoopbackDial, Policy};
 
@@ -38,34 +39,18 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
         folder,
     } = certificates(&config.tls)?;
     let connector = connector::connector(&roots_pem, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
-    let resolver = Arc::new(Resolver::new(fixed_names(config), config.limits.resolve));
-    let terms = operator_terms(config)?;
-    let metrics = Arc::new(Metrics::new(
-        terms
-            .assets()
-            .map(|allowed| format!("{}/{}", allowed.asset.network, allowed.asset.address)),
-    )?);
-    let loopback = if config.insecure.allow_loopback {
-        LoopbackDial::Allowed
-    } else {
-        LoopbackDial::Never
-    };
-    let standing = Standing {
-        rails: Rails::new(&config.rails)?,
-        terms,
-        loopback,
-        desk: config
-            .verdict
-            .open(&settings.directory, &Fetcher::new(connector.clone(), resolver.clone()))?,
-    };
-    let nothing = Stanzas {
-        operator: &config.payments,
-    }
-    .ruleset(0, Policy::deny_all());
+    let resolver = resolver(config);
+    let gate = gate(settings, &connector, &resolver)?;
+    let assets = gate
+        .standing()
+        .terms
+        .assets()
+        .map(|allowed| format!("{}/{}", allowed.asset.network, allowed.asset.address));
+    let metrics = Arc::new(Metrics::new(assets)?);
     let output = config.audit.output.clone().unwrap_or(Output::Stdout);
     let audit = Arc::new(Sink::start(&output, config.limits.audit_unwritten)?);
     let engine = Engine {
-        gate: Arc::new(Gate::new(standing, nothing)),
+        gate: Arc::new(gate),
         resolver,
         connector,
         identities: Identities::start(Arc::new(BinaryLedger::default())).map_err(StartError::Identity)?,
@@ -74,11 +59,7 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
         metrics: metrics.clone(),
         held: crate::flow::HeldBytes::new(config.limits.bodies_held_total),
         limits: config.limits,
-        binaries: if config.insecure.ignore_binaries {
-            Binaries::Ignored
-        } else {
-            Binaries::Enforced
-        },
+        binaries: Binaries::of(&config.insecure),
     };
     let engine = Arc::new(engine);
     watch_gauges(&metrics, &leaves, &engine);
@@ -88,6 +69,32 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
         trust,
         folder,
     })
+}
+
+pub(super) fn resolver(config: &Config) -> Arc<Resolver> {
+    Arc::new(Resolver::new(fixed_names(config), config.limits.resolve))
+}
+
+/// The gate as the operator set it up, with no policy yet: everything is denied.
+pub(super) fn gate(settings: &Settings, connector: &Arc<Connector>, resolver: &Arc<Resolver>) -> Result<Gate, StartError> {
+    let config = &settings.config;
+    let standing = Standing {
+        rails: Rails::new(&config.rails)?,
+        terms: operator_terms(config)?,
+        loopback: if config.insecure.allow_loopback {
+            LoopbackDial::Allowed
+        } else {
+            LoopbackDial::Never
+        },
+        desk: config
+            .verdict
+            .open(&settings.directory, &Fetcher::new(connector.clone(), resolver.clone()))?,
+    };
+    let nothing = Stanzas {
+        operator: &config.payments,
+    }
+    .ruleset(0, Policy::deny_all());
+    Ok(Gate::new(standing, nothing))
 }
 
 fn operator_terms(config: &Config) -> Result<Terms, StartError> {

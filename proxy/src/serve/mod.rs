@@ -5,6 +5,7 @@
 mod assemble;
 mod descriptors;
 mod policy_file;
+mod rehearsal;
 mod roots;
 mod signals;
 
@@ -28,6 +29,7 @@ use crate::gate::rail::RailsError;
 use crate::ingress::{Ingress, ListenError, Listener};
 
 pub use policy_file::PolicyFile;
+pub use rehearsal::{Rehearsal, RehearsalError};
 pub use signals::Signals;
 
 /// What is to be run.

@@ -12,11 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tollgate_policy::{Policy, Severity};
+use tollgate_policy::{Diagnostic, Loaded, Policy, Severity};
 
 use crate::admin::{PolicyInForce, Readiness};
 use crate::flow::Engine;
 use crate::gate::payment::config::PaymentsConfig;
+use crate::gate::rail::Rails;
 use crate::gate::stanzas::Stanzas;
 use crate::identity::resolve_binary_alias;
 use crate::metrics::ReloadResult;
@@ -48,6 +49,40 @@ struct Stamp {
     changed: (i64, i64),
 }
 
+/// A policy and all that there is to say about it.
+pub(super) struct Judged {
+    /// `None` if a finding is an error.
+    pub(super) policy: Option<Policy>,
+    pub(super) findings: Vec<Diagnostic>,
+}
+
+/// Loads a policy's text, and has every rule look at it.
+pub(super) fn judge(source: &str, stanzas: &Stanzas<'_>, rails: &Rails) -> Judged {
+    let Loaded {
+        policy,
+        diagnostics: mut findings,
+    } = tollgate_policy::load(source, stanzas);
+    findings.extend(policy.iter().flat_map(|policy| crate::gate::lints::findings(policy, rails)));
+    Judged { policy, findings }
+}
+
+/// Findings in the words of `tollgate check`.
+pub(super) fn rendered(findings: &[Diagnostic], path: &Path, source: &str) -> String {
+    let file = path.display().to_string();
+    findings
+        .iter()
+        .map(|finding| finding.render(&file, source))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Reads a policy's text.
+pub(super) fn read(path: &Path) -> Result<String, std::io::Error> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("the file is not UTF-8"))
+}
+
 impl fmt::Debug for PolicyFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PolicyFile").field("path", &self.path).finish_non_exhaustive()
@@ -70,7 +105,7 @@ impl PolicyFile {
     pub fn load(&self) {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         *loaded = self.stamp();
-        match self.read() {
+        match read(&self.path) {
             Ok(source) => self.apply(&source),
             Err(error) => self.reject(format!("{}: error[unreadable]: {error}", self.path.display())),
         }
@@ -101,27 +136,13 @@ impl PolicyFile {
         })
     }
 
-    fn read(&self) -> Result<String, std::io::Error> {
-        let mut bytes = Vec::new();
-        std::fs::File::open(&self.path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        String::from_utf8(bytes).map_err(|_| std::io::Error::other("the file is not UTF-8"))
-    }
-
     fn apply(&self, source: &str) {
         let stanzas = Stanzas { operator: &self.payments };
-        let outcome = tollgate_policy::load(source, &stanzas);
-        let file = self.path.display().to_string();
-        let rails = &self.engine.gate.standing().rails;
-        let lints = outcome.policy.iter().flat_map(|policy| crate::gate::lints::findings(policy, rails));
-        let diagnostics: Vec<_> = outcome.diagnostics.iter().cloned().chain(lints).collect();
-        let text = diagnostics
-            .iter()
-            .map(|diagnostic| diagnostic.render(&file, source))
-            .collect::<Vec<_>>()
-            .join("\n");
-        let Some(policy) = outcome.policy else { return self.reject(text) };
-        for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Warning) {
-            tracing::warn!("{}", diagnostic.render(&file, source));
+        let Judged { policy, findings } = judge(source, &stanzas, &self.engine.gate.standing().rails);
+        let text = rendered(&findings, &self.path, source);
+        let Some(policy) = policy else { return self.reject(text) };
+        for warning in findings.iter().filter(|finding| finding.severity == Severity::Warning) {
+            tracing::warn!("{}", rendered(std::slice::from_ref(warning), &self.path, source));
         }
         let policy = self.with_resolved_binaries(policy);
         let generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;

@@ -1,0 +1,426 @@
+//! One request, judged in the order of an exchange but without a connection: what `explain` shows.
+//!
+//! In: a request as its client would send it. Out: what each step found, up to the first denial. Every step calls what
+//! [`exchange`](super::exchange) and the CONNECT before it call; only the order is repeated here, and a test holds the two against
+//! each other. Nothing is resolved, dialled, reserved or asked of a service.
+
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method};
+use pingora::http::RequestHeader;
+use tollgate_policy::{Authority, Explanation, Facts, HttpFacts, Inspection, Reason};
+
+use super::body;
+use super::engine::Binaries;
+use super::exchange::{credential_denial, now, refuse_unreadable_websocket};
+use super::failure::Failure;
+use super::head::{Head, Scope};
+use super::payment;
+use crate::config::Limits;
+use crate::credentials::CredentialStore;
+use crate::egress::{Destination, Resolver, Security};
+use crate::gate::{Caller, Denial, Gate, Layer, PaymentFacts, Request, Route, Ruleset};
+use crate::verdict::BackendName;
+use crate::x402::claim::Claim;
+use wire::Wire;
+
+pub use wire::UrlError;
+
+/// All of an [`Engine`](super::Engine) that judges.
+pub struct DryEngine {
+    /// The rules.
+    pub gate: Gate,
+    /// Asked only for what needs no look-up.
+    pub resolver: Arc<Resolver>,
+    /// Which placeholders may go where; the secrets do not matter.
+    pub credentials: CredentialStore,
+    /// Bounds.
+    pub limits: Limits,
+    /// Whether `binaries` are enforced.
+    pub binaries: Binaries,
+}
+
+/// A request as its client would send it.
+pub struct DryRequest<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The URL, absolute.
+    pub url: &'a str,
+    /// The fields; Host and Content-Length are added where they are missing.
+    pub headers: &'a [(HeaderName, HeaderValue)],
+    /// The body; may be empty.
+    pub body: Bytes,
+    /// Who asks.
+    pub caller: &'a Caller,
+}
+
+/// A step on a request's way, in the order in which they are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// CONNECT: rail by name, policy by host, port and binary.
+    Connection,
+    /// The addresses of the name.
+    Address,
+    /// The head: well-formed, canonical, one authority; rail by name, policy by method, path and query, rail by target and scheme.
+    Request,
+    /// Our own checks of a payment.
+    Payment,
+    /// A JSON body: rail by what it asks for.
+    Body,
+    /// The verdict on a payment.
+    Verdict,
+    /// Credentials that the header points at.
+    Credentials,
+}
+
+/// What a step found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Nothing against it.
+    Passed,
+    /// It would be denied if the endpoint were enforced.
+    WouldDeny,
+    /// Denied: the last step.
+    Denied,
+    /// Only known at run time.
+    Unknown,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Step {
+    /// Which.
+    pub stage: Stage,
+    /// What it found.
+    pub finding: Finding,
+    /// In one sentence.
+    pub detail: String,
+}
+
+/// What lets a request pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// The key of the rule.
+    pub policy: Option<String>,
+    /// The allow rule within it.
+    pub rule: Option<String>,
+    /// What it would be denied for, if the endpoint were enforced.
+    pub would_deny: Option<Reason>,
+    /// The payment that passed our own checks.
+    pub payment: Option<PaymentFacts>,
+}
+
+/// The whole.
+pub struct DryRun {
+    /// Up to the first denial.
+    pub steps: Vec<Step>,
+    /// How far it got.
+    pub layer: Layer,
+    /// Where it goes.
+    pub authority: Option<Authority>,
+    /// The canonical path, once the head has been read.
+    pub path: Option<String>,
+    /// The policy's own trace.
+    pub policy: Option<Explanation>,
+    /// The answer.
+    pub outcome: Result<Pass, Denial>,
+}
+
+impl DryRun {
+    fn step(&mut self, stage: Stage, finding: Finding, detail: impl Into<String>) {
+        self.steps.push(Step {
+            stage,
+            finding,
+            detail: detail.into(),
+        });
+    }
+}
+
+impl DryEngine {
+    /// Judges a request. An error is a URL that no client could ask for.
+    pub async fn judge(&self, request: &DryRequest<'_>) -> Result<DryRun, UrlError> {
+        let rules = self.gate.rules();
+        let wire = Wire::new(request)?;
+        let mut run = DryRun {
+            steps: Vec::new(),
+            layer: Layer::L4,
+            authority: None,
+            path: None,
+            policy: None,
+            outcome: Ok(Pass::default()),
+        };
+        let mut stage = Stage::Connection;
+        run.outcome = self.walk(&rules, &wire, request, &mut run, &mut stage).await;
+        if let Err(denial) = &run.outcome {
+            let detail = format!("{}: {}", denial.reason, denial.detail);
+            run.step(stage, Finding::Denied, detail);
+        }
+        Ok(run)
+    }
+
+    async fn walk(
+        &self,
+        rules: &Ruleset,
+        wire: &Wire<'_>,
+        request: &DryRequest<'_>,
+        run: &mut DryRun,
+        stage: &mut Stage,
+    ) -> Result<Pass, Denial> {
+        // A CONNECT for https, an absolute-form request for http.
+        let tunnel = match wire.security {
+            Security::Plain => None,
+            Security::Tls => {
+                let authority = wire.connect_authority()?;
+                match self.connect(rules, &authority, request.caller, run, stage)? {
+                    Through::Read => Some(Arc::new(Destination::new(authority, Security::Tls))),
+                    Through::Unread(pass) => return Ok(pass),
+                }
+            }
+        };
+        *stage = Stage::Request;
+        run.layer = Layer::L7;
+        let scope = tunnel.as_ref().map_or(Scope::Forward(None), Scope::Tunnel);
+        let head = Head::read(scope, &wire.head, Some(&wire.raw), &self.limits)?;
+        run.authority = Some(head.destination.authority().clone());
+        run.path = Some(head.path.as_str().to_owned());
+        let route = self.judge_head(rules, &head, &wire.head, request.caller, run)?;
+        let mut pass = Pass {
+            policy: route.policy.map(str::to_owned),
+            rule: route.rule.clone(),
+            would_deny: route.would_deny,
+            payment: None,
+        };
+        *stage = Stage::Address;
+        if tunnel.is_none() {
+            self.addresses(&route, head.destination.authority(), run)?;
+        } else if let Some(addresses) = self.resolver.known(&head.destination.authority().host) {
+            self.gate.judge_addresses(&route, head.destination.authority(), &addresses)?;
+        }
+        *stage = Stage::Payment;
+        let claim = self.payment(rules, &head, &wire.head, run)?;
+        *stage = Stage::Body;
+        self.body(&head, wire, request, run)?;
+        *stage = Stage::Verdict;
+        if let Some(claim) = &claim {
+            self.verdict(claim, run).await?;
+            pass.payment = Some(payment::facts_of(claim));
+        }
+        *stage = Stage::Credentials;
+        self.credentials(&head, &wire.head, run)?;
+        Ok(pass)
+    }
+
+    fn caller<'c>(&self, rules: &Ruleset, authority: &Authority, given: &'c Caller) -> &'c Caller {
+        if self.binaries == Binaries::Ignored || !self.gate.needs_caller(rules, authority) {
+            &Caller::NotEnforced
+        } else {
+            given
+        }
+    }
+
+    fn connect(
+        &self,
+        rules: &Ruleset,
+        authority: &Authority,
+        caller: &Caller,
+        run: &mut DryRun,
+        stage: &mut Stage,
+    ) -> Result<Through, Denial> {
+        run.authority = Some(authority.clone());
+        let caller = self.caller(rules, authority, caller);
+        let facts = Facts {
+            host: &authority.host,
+            port: authority.port,
+            caller: caller.facts(),
+            request: None,
+        };
+        run.policy = Some(rules.policy.explain(&facts));
+        let route = self.gate.judge_connection(rules, authority, caller)?;
+        run.step(
+            Stage::Connection,
+            finding(&route),
+            format!("{authority} is listed by {}", listed_by(&route)),
+        );
+        *stage = Stage::Address;
+        self.addresses(&route, authority, run)?;
+        if route.inspection() == Inspection::Opaque {
+            run.step(
+                Stage::Request,
+                Finding::Passed,
+                "the endpoint's TLS is not terminated (`tls: skip`), so requests pass unread",
+            );
+            let (policy, rule) = (route.policy.map(str::to_owned), route.rule);
+            return Ok(Through::Unread(Pass {
+                policy,
+                rule,
+                would_deny: route.would_deny,
+                payment: None,
+            }));
+        }
+        Ok(Through::Read)
+    }
+
+    fn addresses(&self, route: &Route<'_>, authority: &Authority, run: &mut DryRun) -> Result<(), Denial> {
+        match self.resolver.known(&authority.host) {
+            Some(addresses) => {
+                self.gate.judge_addresses(route, authority, &addresses)?;
+                let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                run.step(Stage::Address, Finding::Passed, format!("{} may be dialled", shown.join(", ")));
+            }
+            None => {
+                let detail = "the name is not looked up here; at run time all its addresses are judged before anything is dialled";
+                run.step(Stage::Address, Finding::Unknown, detail);
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_head<'r>(
+        &self,
+        rules: &'r Ruleset,
+        head: &Head,
+        fields: &RequestHeader,
+        caller: &Caller,
+        run: &mut DryRun,
+    ) -> Result<Route<'r>, Denial> {
+        let authority = head.destination.authority();
+        let caller = self.caller(rules, authority, caller);
+        let http = HttpFacts {
+            method: head.method.as_str(),
+            path: &head.path,
+            query: head.query.as_deref(),
+        };
+        let facts = Facts {
+            host: &authority.host,
+            port: authority.port,
+            caller: caller.facts(),
+            request: Some(http),
+        };
+        run.policy = Some(rules.policy.explain(&facts));
+        let request = Request {
+            destination: &head.destination,
+            method: &head.method,
+            path: &head.path,
+            query: head.query.as_deref(),
+            headers: &fields.headers,
+            caller,
+        };
+        let route = self.gate.judge_head(rules, &request)?;
+        refuse_unreadable_websocket(rules, head, fields)?;
+        let shown = format!("{} {}", head.method, head.path.as_str());
+        let detail = match (&route.would_deny, &route.rule) {
+            (Some(reason), _) => format!("{shown} would be denied by {} ({reason}), which only audits", listed_by(&route)),
+            (None, Some(rule)) => format!("{shown} is allowed by {rule} of {}", listed_by(&route)),
+            (None, None) => format!("{shown} is allowed by {}, which lists no requests", listed_by(&route)),
+        };
+        run.step(Stage::Request, finding(&route), detail);
+        Ok(route)
+    }
+
+    fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
+        let Some(found) = payment::detect(head, &fields.headers) else {
+            return Ok(None);
+        };
+        let claim = payment::check(&self.gate, rules, head, found, now())?;
+        if let Some(claim) = &claim {
+            run.step(Stage::Payment, Finding::Passed, format!("signed for {}", transfer(claim)));
+        }
+        Ok(claim)
+    }
+
+    fn body(&self, head: &Head, wire: &Wire<'_>, request: &DryRequest<'_>, run: &mut DryRun) -> Result<(), Denial> {
+        if request.body.is_empty() {
+            return Ok(());
+        }
+        let detail = match body::whole(&wire.head, &request.body, &self.limits).map_err(denial_of)? {
+            Some(json) => {
+                self.gate.judge_body(head.path.as_str(), &json)?;
+                "JSON, and no call to a payment rail"
+            }
+            None => "not JSON: it is streamed and not read",
+        };
+        run.step(Stage::Body, Finding::Passed, detail);
+        Ok(())
+    }
+
+    /// The embedded backend answers here as it would at run time; a service is never asked for the sake of an explanation.
+    async fn verdict(&self, claim: &Claim, run: &mut DryRun) -> Result<(), Denial> {
+        let desk = self.gate.desk();
+        if desk.backend() == BackendName::Local {
+            let ruling = desk.judge(claim).await;
+            if let Some(denial) = payment::refusal(claim, &ruling) {
+                return Err(denial);
+            }
+            run.step(Stage::Verdict, Finding::Passed, "the local lists say GO");
+            return Ok(());
+        }
+        let detail = format!(
+            "not asked here; at run time {} is asked about {} for {}, and only GO lets it out",
+            desk.backend().as_str(),
+            transfer(claim),
+            claim.resource,
+        );
+        run.step(Stage::Verdict, Finding::Unknown, detail);
+        Ok(())
+    }
+
+    fn credentials(&self, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<(), Denial> {
+        let authority = head.destination.authority();
+        let resolved = self.credentials.resolve_all(&authority.host, authority.port, &fields.headers);
+        let names: Vec<String> = resolved
+            .map_err(|e| credential_denial(&e))?
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .collect();
+        if !names.is_empty() {
+            run.step(
+                Stage::Credentials,
+                Finding::Passed,
+                format!("a secret is put into {}", names.join(", ")),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What a CONNECT leads to.
+enum Through {
+    /// Requests that are read.
+    Read,
+    /// Bytes that are not.
+    Unread(Pass),
+}
+
+fn transfer(claim: &Claim) -> String {
+    let (amount, asset) = (claim.amount.to_decimal(claim.asset.decimals), &claim.asset);
+    format!("{amount} of {}/{} to {}", asset.network, asset.address, claim.payee)
+}
+
+fn finding(route: &Route<'_>) -> Finding {
+    if route.would_deny.is_some() {
+        Finding::WouldDeny
+    } else {
+        Finding::Passed
+    }
+}
+
+fn listed_by(route: &Route<'_>) -> String {
+    route
+        .policy
+        .map_or_else(|| "the policy".to_owned(), |policy| format!("policy '{policy}'"))
+}
+
+/// Nothing here can break but what a rule says no to.
+fn denial_of(failure: Failure) -> Denial {
+    match failure {
+        Failure::Denied(denial) => *denial,
+        Failure::Broken(_) => Denial::new(Reason::InternalError, "the body cannot be read"),
+    }
+}
