@@ -25,7 +25,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
+    pub(crate) fn whole_file(file: &Path, code: &'static str, message: String) -> Self {
         ConfigError {
             file: file.to_path_buf(),
             position: None,
