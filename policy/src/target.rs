@@ -5,6 +5,9 @@
 
 use crate::path::PathError;
 
+#[cfg(test)]
+mod tests;
+
 /// A request target; the parts are slices of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
