@@ -48,7 +48,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     Ok(Exit::Yes)
 }
 
-fn text(Arguments { format, ca_dir, proxy, no_proxy }: &Arguments) -> Result<String, CliError> {
+fn text(
+    Arguments {
+        format,
+        ca_dir,
+        proxy,
+        no_proxy,
+    }: &Arguments,
+) -> Result<String, CliError> {
     let usage = |text: String| Err(CliError::Usage(text));
     let Some(folder) = ca_dir else {
         let text = "say where the certificate files are with `--ca-dir DIR`: the folder of the file that `tollgate run` names as \
@@ -83,7 +90,9 @@ fn certificate_file(folder: &Path, name: &str) -> Result<PathBuf, CliError> {
     let path = std::path::absolute(folder.join(name)).map_err(|error| CliError::Usage(format!("--ca-dir: {error}")))?;
     match read_certificates(&path) {
         Ok(_) => Ok(path),
-        Err(error) => Err(CliError::Usage(format!("{error}; `tollgate run` writes it when it starts, into the folder of its ca=…"))),
+        Err(error) => Err(CliError::Usage(format!(
+            "{error}; `tollgate run` writes it when it starts, into the folder of its ca=…"
+        ))),
     }
 }
 

@@ -64,7 +64,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit, CliError> {
     if arguments.format == Format::Human && !rehearsal.warnings.is_empty() {
         output::error(&rehearsal.warnings);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(CliError::Runtime)?;
     let explained = runtime.block_on(explain(&arguments, &rehearsal))?;
     match arguments.format {
         Format::Human => output::verbatim(&human::text(&explained)),
@@ -82,14 +85,33 @@ async fn explain<'a>(arguments: &'a Arguments, rehearsal: &Rehearsal) -> Result<
     };
     let binary = arguments.binary.as_deref().map(path_text).transpose()?;
     let caller = match binary {
-        Some(binary) => Caller::identified(Process { binary: binary.to_owned(), pid: 0, ancestors: Vec::new() }),
+        Some(binary) => Caller::identified(Process {
+            binary: binary.to_owned(),
+            pid: 0,
+            ancestors: Vec::new(),
+        }),
         None => Caller::NotEnforced,
     };
-    let request =
-        DryRequest { method: &arguments.method, url: &arguments.url, headers: &arguments.headers, body, caller: &caller };
-    let run = rehearsal.engine.judge(&request).await.map_err(|error| CliError::Usage(format!("{}: {error}", arguments.url)))?;
+    let request = DryRequest {
+        method: &arguments.method,
+        url: &arguments.url,
+        headers: &arguments.headers,
+        body,
+        caller: &caller,
+    };
+    let run = rehearsal
+        .engine
+        .judge(&request)
+        .await
+        .map_err(|error| CliError::Usage(format!("{}: {error}", arguments.url)))?;
     let notes = notes(&run, binary, rehearsal.engine.binaries);
-    Ok(Explained { method: &arguments.method, policy_file: &arguments.documents.policy, binary, run, notes })
+    Ok(Explained {
+        method: &arguments.method,
+        policy_file: &arguments.documents.policy,
+        binary,
+        run,
+        notes,
+    })
 }
 
 fn path_text(path: &Path) -> Result<&str, CliError> {
@@ -100,11 +122,15 @@ fn path_text(path: &Path) -> Result<&str, CliError> {
 }
 
 fn notes(run: &DryRun, binary: Option<&str>, binaries: Binaries) -> Vec<String> {
-    let Some(policy) = run.policy.as_ref().filter(|policy| policy.needs_caller) else { return Vec::new() };
+    let Some(policy) = run.policy.as_ref().filter(|policy| policy.needs_caller) else {
+        return Vec::new();
+    };
     match (binaries, binary) {
         (Binaries::Ignored, _) => vec!["binaries are not judged: `insecure.ignore_binaries` is set".to_owned()],
         (Binaries::Enforced, None) => {
-            let mut notes = vec!["binaries are not judged without `--binary`; at run time the caller, or an ancestor of it, must be one of these".to_owned()];
+            let mut notes = vec![
+                "binaries are not judged without `--binary`; at run time the caller, or an ancestor of it, must be one of these".to_owned(),
+            ];
             for candidate in &policy.candidates {
                 let note = format!("policy '{}' is for {}", candidate.policy, list(&candidate.binaries));
                 if !notes.contains(&note) {
@@ -115,14 +141,23 @@ fn notes(run: &DryRun, binary: Option<&str>, binaries: Binaries) -> Vec<String> 
         }
         (Binaries::Enforced, Some(binary)) => {
             let resolved = std::fs::canonicalize(binary).ok().filter(|resolved| *resolved != Path::new(binary));
-            let note = |file: PathBuf| format!("{binary} is a link to {} here; at run time the caller is known by its file", file.display());
+            let note = |file: PathBuf| {
+                format!(
+                    "{binary} is a link to {} here; at run time the caller is known by its file",
+                    file.display()
+                )
+            };
             resolved.map(note).into_iter().collect()
         }
     }
 }
 
 fn list(binaries: &[String]) -> String {
-    if binaries.is_empty() { "nobody: it lists no binaries".to_owned() } else { binaries.join(", ") }
+    if binaries.is_empty() {
+        "nobody: it lists no binaries".to_owned()
+    } else {
+        binaries.join(", ")
+    }
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {

@@ -146,7 +146,10 @@ fn start_log(format: LogFormat, command: &Command) -> Result<(), CliError> {
 
 /// The runtime that serves.
 fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CliError::Runtime)
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(CliError::Runtime)
 }
 
 fn dispatch(command: Command) -> Result<Exit, CliError> {

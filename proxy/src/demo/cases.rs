@@ -22,6 +22,8 @@ pub struct Row {
     pub rule: &'static str,
     /// In the words of the table.
     pub tried: &'static str,
+    /// What should come of it, in a word.
+    pub outcome: &'static str,
     /// As it should be.
     pub expected: Seen,
     /// As it was.
@@ -62,7 +64,7 @@ impl fmt::Display for Arrivals {
         let counts = [
             (self.requests, "request"),
             (self.unpaid, "unpaid request"),
-            (self.paid, "payment, byte for byte"),
+            (self.paid, "payment"),
             (self.altered, "ALTERED payment"),
             (self.rail, "connection to the rail"),
             (self.idle, "idle connection"),
@@ -76,24 +78,46 @@ impl fmt::Display for Arrivals {
     }
 }
 
-const NOTHING: Arrivals = Arrivals { requests: 0, unpaid: 0, paid: 0, altered: 0, rail: 0, idle: 0 };
+const NOTHING: Arrivals = Arrivals {
+    requests: 0,
+    unpaid: 0,
+    paid: 0,
+    altered: 0,
+    rail: 0,
+    idle: 0,
+};
 const REQUEST: Arrivals = Arrivals { requests: 1, ..NOTHING };
 /// The challenge is fetched; the payment stays.
 const UNPAID: Arrivals = Arrivals { unpaid: 1, ..NOTHING };
-const PAID: Arrivals = Arrivals { unpaid: 1, paid: 1, ..NOTHING };
+const PAID: Arrivals = Arrivals {
+    unpaid: 1,
+    paid: 1,
+    ..NOTHING
+};
+
+/// One request.
+struct Fetch {
+    method: Method,
+    host: &'static str,
+    port: u16,
+    path: &'static str,
+    /// JSON, or nothing.
+    body: &'static str,
+}
 
 /// What is done.
 enum Try {
-    Fetch(Method, &'static str, u16, &'static str, &'static str),
+    Fetch(Fetch),
     /// Ask, sign what the 402 asks for, and ask again.
     Buy(Resource),
     /// The last payment once more.
     PayAgain(Resource),
 }
 
+/// What should come of it, in a word for the table, and in the answer.
 enum Expected {
-    Passes,
-    Denied(Reason),
+    Passes(&'static str),
+    Denied(&'static str, Reason),
 }
 
 const RPC: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["0x02f8b0"]}"#;
@@ -105,31 +129,49 @@ pub(super) async fn all(world: &World) -> Vec<Row> {
     let (get, post) = (|| Method::GET, || Method::POST);
     let (api, rail) = (world.ports.origin, world.ports.rail);
     let (gated, unjudged) = (&world.gated, &world.unjudged);
+    let fetch = |method, host, port, path, body| {
+        Try::Fetch(Fetch {
+            method,
+            host,
+            port,
+            path,
+            body,
+        })
+    };
     #[rustfmt::skip]
     let cases = [
-        ("route", "GET api.demo.test/hello", gated, Try::Fetch(get(), ORIGIN, api, "/hello", ""), Passes, REQUEST),
-        ("route", "GET api.demo.test/admin: a path that is not listed", gated, Try::Fetch(get(), ORIGIN, api, "/admin", ""), Denied(Reason::PathNotAllowed), NOTHING),
-        ("route", "GET elsewhere.demo.test: a host that is not listed", gated, Try::Fetch(get(), ELSEWHERE, api, "/", ""), Denied(Reason::HostNotAllowed), NOTHING),
-        ("payment", "pay a known payee its usual price: GO", gated, Try::Buy(Resource::Weather), Passes, PAID),
-        ("payment", "send the same payment once more", gated, Try::PayAgain(Resource::Weather), Denied(Reason::PaymentReplayed), NOTHING),
-        ("payment", "pay a payee that nobody knows: HOLD", gated, Try::Buy(Resource::Gossip), Denied(Reason::VerdictHold), UNPAID),
-        ("payment", "pay a refused payee: STOP", gated, Try::Buy(Resource::Casino), Denied(Reason::VerdictStop), UNPAID),
-        ("payment", "pay while the verdict service is dead", unjudged, Try::Buy(Resource::Weather), Denied(Reason::VerdictUnavailable), UNPAID),
-        ("rail", "GET rail.demo.test: a rail by its name", gated, Try::Fetch(get(), RAIL, rail, "/", ""), Denied(Reason::RailDestination), NOTHING),
-        ("rail", "GET mirror.demo.test: a rail by its address", gated, Try::Fetch(get(), MIRROR, rail, "/", ""), Denied(Reason::RailDestination), NOTHING),
-        ("rail", "POST api.demo.test/rpc: eth_sendRawTransaction", gated, Try::Fetch(post(), ORIGIN, api, "/rpc", RPC), Denied(Reason::RailBroadcast), NOTHING),
-        ("rail", "POST api.demo.test/settle: a facilitator's call", gated, Try::Fetch(post(), ORIGIN, api, "/settle", SETTLE_CALL), Denied(Reason::RailFacilitatorCall), NOTHING),
+        ("route", "GET api.demo.test/hello", gated, fetch(get(), ORIGIN, api, "/hello", ""), Passes("pass"), REQUEST),
+        ("route", "GET api.demo.test/admin, not listed", gated, fetch(get(), ORIGIN, api, "/admin", ""), Denied("refuse", Reason::PathNotAllowed), NOTHING),
+        ("route", "GET elsewhere.demo.test, not listed", gated, fetch(get(), ELSEWHERE, api, "/", ""), Denied("refuse", Reason::HostNotAllowed), NOTHING),
+        ("payment", "pay a payee on the list", gated, Try::Buy(Resource::Weather), Passes("GO: pass"), PAID),
+        ("payment", "pay with the same signature again", gated, Try::PayAgain(Resource::Weather), Denied("refuse", Reason::PaymentReplayed), NOTHING),
+        ("payment", "pay a payee that nobody knows", gated, Try::Buy(Resource::Gossip), Denied("HOLD: refuse", Reason::VerdictHold), UNPAID),
+        ("payment", "pay a refused payee", gated, Try::Buy(Resource::Casino), Denied("STOP: refuse", Reason::VerdictStop), UNPAID),
+        ("payment", "pay, the verdict service being dead", unjudged, Try::Buy(Resource::Weather), Denied("refuse", Reason::VerdictUnavailable), UNPAID),
+        ("rail", "GET rail.demo.test, a rail by name", gated, fetch(get(), RAIL, rail, "/", ""), Denied("refuse", Reason::RailDestination), NOTHING),
+        ("rail", "GET mirror.demo.test, one by address", gated, fetch(get(), MIRROR, rail, "/", ""), Denied("refuse", Reason::RailDestination), NOTHING),
+        ("rail", "POST /rpc, eth_sendRawTransaction", gated, fetch(post(), ORIGIN, api, "/rpc", RPC), Denied("refuse", Reason::RailBroadcast), NOTHING),
+        ("rail", "POST /settle, a facilitator's call", gated, fetch(post(), ORIGIN, api, "/settle", SETTLE_CALL), Denied("refuse", Reason::RailFacilitatorCall), NOTHING),
     ];
     let mut agent = Agent { world, signed: Vec::new() };
     let mut rows = Vec::with_capacity(cases.len());
     for (rule, tried, gated, attempt, expected, arrivals) in cases {
-        let answer = match expected {
-            Passes => StatusCode::OK.as_u16().to_string(),
-            Denied(reason) => format!("{} {reason}", StatusCode::FORBIDDEN.as_u16()),
+        let (outcome, answer) = match expected {
+            Passes(outcome) => (outcome, StatusCode::OK.as_u16().to_string()),
+            Denied(outcome, reason) => (outcome, format!("{} {reason}", StatusCode::FORBIDDEN.as_u16())),
         };
-        let expected = Seen { answer, other_side: arrivals.to_string() };
+        let expected = Seen {
+            answer,
+            other_side: arrivals.to_string(),
+        };
         let actual = agent.attempt(gated, attempt).await;
-        rows.push(Row { rule, tried, expected, actual });
+        rows.push(Row {
+            rule,
+            tried,
+            outcome,
+            expected,
+            actual,
+        });
     }
     rows
 }
@@ -153,26 +195,56 @@ impl Agent<'_> {
     async fn attempt(&mut self, gated: &Gated, attempt: Try) -> Seen {
         let before = self.mark();
         let answer = match attempt {
-            Try::Fetch(method, host, port, path, body) => {
+            Try::Fetch(Fetch {
+                method,
+                host,
+                port,
+                path,
+                body,
+            }) => {
                 let body = Bytes::from_static(body.as_bytes());
-                let headers = if body.is_empty() { HeaderMap::new() } else { field(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json")) };
-                gated.client.ask(Ask { method, host, port, path, headers, body }).await
+                let json = field(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                let headers = if body.is_empty() { HeaderMap::new() } else { json };
+                gated
+                    .client
+                    .ask(Ask {
+                        method,
+                        host,
+                        port,
+                        path,
+                        headers,
+                        body,
+                    })
+                    .await
             }
             Try::Buy(resource) => self.buy(gated, resource).await,
             Try::PayAgain(resource) => match self.signed.last().cloned() {
                 Some(payment) => self.ask_seller(gated, resource, Some(payment)).await,
-                None => return Seen { answer: "there is no payment to repeat".to_owned(), other_side: String::new() },
+                None => {
+                    return Seen {
+                        answer: "there is no payment to repeat".to_owned(),
+                        other_side: String::new(),
+                    };
+                }
             },
         };
         tokio::time::sleep(SETTLE).await;
-        Seen { answer: answer.map_or_else(|error| error.to_string(), |answer| shown(&answer)), other_side: self.since(&before).to_string() }
+        Seen {
+            answer: answer.map_or_else(|error| error.to_string(), |answer| shown(&answer)),
+            other_side: self.since(&before).to_string(),
+        }
     }
 
     /// What an x402 client does: ask, read the 402, sign, ask again.
     async fn buy(&mut self, gated: &Gated, resource: Resource) -> Result<Answer, ClientError> {
         let asked = self.ask_seller(gated, resource, None).await?;
-        let challenge = asked.headers.get("payment-required").filter(|_| asked.status == StatusCode::PAYMENT_REQUIRED);
-        let payment = challenge.zip(seller::asset()).and_then(|(challenge, asset)| self.world.payer.pay(challenge, &asset));
+        let challenge = asked
+            .headers
+            .get("payment-required")
+            .filter(|_| asked.status == StatusCode::PAYMENT_REQUIRED);
+        let payment = challenge
+            .zip(seller::asset())
+            .and_then(|(challenge, asset)| self.world.payer.pay(challenge, &asset));
         match payment {
             Some(payment) => {
                 self.signed.push(payment.clone());
@@ -183,9 +255,21 @@ impl Agent<'_> {
     }
 
     async fn ask_seller(&self, gated: &Gated, resource: Resource, payment: Option<HeaderValue>) -> Result<Answer, ClientError> {
-        let headers = payment.map(|payment| field(HeaderName::from_static("payment-signature"), payment)).unwrap_or_default();
+        let headers = payment
+            .map(|payment| field(HeaderName::from_static("payment-signature"), payment))
+            .unwrap_or_default();
         let port = self.world.ports.seller;
-        gated.client.ask(Ask { method: Method::GET, host: SELLER, port, path: resource.path(), headers, body: Bytes::new() }).await
+        gated
+            .client
+            .ask(Ask {
+                method: Method::GET,
+                host: SELLER,
+                port,
+                path: resource.path(),
+                headers,
+                body: Bytes::new(),
+            })
+            .await
     }
 
     fn mark(&self) -> Mark {

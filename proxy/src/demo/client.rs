@@ -67,16 +67,32 @@ impl Client {
             roots.add(certificate).map_err(|e| failed(&e))?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|e| failed(&e))?;
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|e| failed(&e))?;
         let config = config.with_root_certificates(roots).with_no_client_auth();
-        Ok(Client { proxy, tls: TlsConnector::from(Arc::new(config)) })
+        Ok(Client {
+            proxy,
+            tls: TlsConnector::from(Arc::new(config)),
+        })
     }
 
     /// One request in a tunnel of its own. A refused CONNECT is an answer too.
     pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, ClientError> {
-        let Ask { method, host, port, path, headers, body } = ask;
+        let Ask {
+            method,
+            host,
+            port,
+            path,
+            headers,
+            body,
+        } = ask;
         let authority = format!("{host}:{port}");
-        let connect = Request::builder().method(Method::CONNECT).uri(&authority).header("host", &authority).body(Body::empty())?;
+        let connect = Request::builder()
+            .method(Method::CONNECT)
+            .uri(&authority)
+            .header("host", &authority)
+            .body(Body::empty())?;
         let connected = send(TcpStream::connect(self.proxy).await?, connect).await?;
         if connected.status() != StatusCode::OK {
             return read(connected).await;
@@ -84,7 +100,11 @@ impl Client {
         let tunnel = TokioIo::new(hyper::upgrade::on(connected).await?);
         let name = ServerName::try_from(host.to_owned()).map_err(|_| ClientError::Name(host.to_owned()))?;
         let tls = self.tls.connect(name, tunnel).await?;
-        let mut request = Request::builder().method(method).uri(path).header("host", &authority).body(Body::from(body))?;
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", &authority)
+            .body(Body::from(body))?;
         request.headers_mut().extend(headers);
         read(send(tls, request).await?).await
     }
@@ -99,5 +119,8 @@ async fn send(io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, request:
 async fn read(response: Response<Incoming>) -> Result<Answer, ClientError> {
     let (head, body) = response.into_parts();
     axum::body::to_bytes(Body::new(body), LARGEST).await?;
-    Ok(Answer { status: head.status, headers: head.headers })
+    Ok(Answer {
+        status: head.status,
+        headers: head.headers,
+    })
 }

@@ -23,7 +23,10 @@ impl Origin {
             counted.fetch_add(1, Ordering::SeqCst);
             async { "hello from the origin\n" }
         });
-        Ok(Origin { server: Server::start(router, tls).await?, requests })
+        Ok(Origin {
+            server: Server::start(router, tls).await?,
+            requests,
+        })
     }
 
     /// Answered so far.

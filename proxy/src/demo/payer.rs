@@ -14,15 +14,17 @@ use crate::x402::claim::{Asset, EvmAddress};
 use crate::x402::eip712::{DomainSeparator, TransferWithAuthorization};
 
 /// See the module.
-pub(super) struct Payer {
+pub(crate) struct Payer {
     key: SigningKey,
     address: EvmAddress,
 }
 
 impl Payer {
     /// A new key, for this run only.
-    pub(super) fn new() -> Option<Self> {
-        let key = std::iter::repeat_with(rand::random::<[u8; 32]>).take(8).find_map(|bytes| SigningKey::from_slice(&bytes).ok())?;
+    pub(crate) fn new() -> Option<Self> {
+        let key = std::iter::repeat_with(rand::random::<[u8; 32]>)
+            .take(8)
+            .find_map(|bytes| SigningKey::from_slice(&bytes).ok())?;
         let point = key.verifying_key().to_encoded_point(false);
         let hash = Keccak256::digest(point.as_bytes().get(1..)?);
         let address = EvmAddress(hash.get(12..)?.try_into().ok()?);
@@ -30,7 +32,7 @@ impl Payer {
     }
 
     /// Answers a `PAYMENT-REQUIRED` challenge: the value of the `PAYMENT-SIGNATURE` header. Pays whatever is asked, as many agents would.
-    pub(super) fn pay(&self, challenge: &HeaderValue, asset: &Asset) -> Option<HeaderValue> {
+    pub(crate) fn pay(&self, challenge: &HeaderValue, asset: &Asset) -> Option<HeaderValue> {
         let challenge: Value = serde_json::from_slice(&STANDARD.decode(challenge.as_bytes()).ok()?).ok()?;
         let accepted = challenge.get("accepts")?.get(0)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();

@@ -61,7 +61,9 @@ impl Resource {
 
 /// The token that is paid with.
 pub(super) fn asset() -> Option<Asset> {
-    assets::table().filter(|known| known.network.chain_id == CHAIN).find_map(|known| known.asset)
+    assets::table()
+        .filter(|known| known.network.chain_id == CHAIN)
+        .find_map(|known| known.asset)
 }
 
 /// See the module.
@@ -89,7 +91,10 @@ struct Ledger {
 
 impl Seller {
     pub(super) async fn start(name: &str, tls: &ServerConfig) -> io::Result<Self> {
-        let till = Arc::new(Till { asset: asset(), ..Till::default() });
+        let till = Arc::new(Till {
+            asset: asset(),
+            ..Till::default()
+        });
         let router = Router::new().fallback(serve).with_state(till.clone());
         let server = Server::start(router, tls).await?;
         *till.base.lock().unwrap_or_else(PoisonError::into_inner) = format!("https://{name}:{}", server.port());
@@ -133,7 +138,10 @@ impl Till {
             "resource": { "url": url, "description": "one answer", "mimeType": "text/plain" },
             "accepts": accepts,
         });
-        let head = [("payment-required", STANDARD.encode(challenge.to_string())), (header::CONTENT_TYPE.as_str(), "application/json".into())];
+        let head = [
+            ("payment-required", STANDARD.encode(challenge.to_string())),
+            (header::CONTENT_TYPE.as_str(), "application/json".into()),
+        ];
         (StatusCode::PAYMENT_REQUIRED, head, "{}").into_response()
     }
 
@@ -152,7 +160,8 @@ impl Till {
         if !nonces.insert(signed.nonce()) {
             return Err("the authorisation is used up");
         }
-        let receipt = json!({ "success": true, "network": asset.network.to_string(), "payer": signed.payer().to_string(), "transaction": "" });
+        let receipt =
+            json!({ "success": true, "network": asset.network.to_string(), "payer": signed.payer().to_string(), "transaction": "" });
         Ok(STANDARD.encode(receipt.to_string()))
     }
 }

@@ -37,7 +37,11 @@ impl Server {
                 tokio::spawn(serve(tcp, acceptor.clone(), router.clone()));
             }
         });
-        Ok(Server { address, connections, task })
+        Ok(Server {
+            address,
+            connections,
+            task,
+        })
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -58,6 +62,8 @@ impl Drop for Server {
 
 async fn serve(tcp: TcpStream, acceptor: TlsAcceptor, router: Router) {
     if let Ok(tls) = acceptor.accept(tcp).await {
-        let _ = http1::Builder::new().serve_connection(TokioIo::new(tls), TowerToHyperService::new(router)).await;
+        let _ = http1::Builder::new()
+            .serve_connection(TokioIo::new(tls), TowerToHyperService::new(router))
+            .await;
     }
 }

@@ -13,10 +13,12 @@ pub enum Paint {
     Plain,
 }
 
-const HEADINGS: [&str; 4] = ["RULE", "TRIED", "ANSWER", "THE OTHER SIDE SAW"];
+const COLUMNS: usize = 5;
+const HEADINGS: [&str; COLUMNS] = ["RULE", "TRIED", "EXPECTED", "ANSWER", "THE OTHER SIDE SAW"];
+const NOTE: &str = "A payment counts as one only if it arrives byte for byte as it was signed; \"nothing\" means not even a connection.";
 
 pub(super) fn render(report: &Report, paint: Paint) -> String {
-    let lines: Vec<[&str; 4]> = report.rows.iter().map(cells).collect();
+    let lines: Vec<[&str; COLUMNS]> = report.rows.iter().map(cells).collect();
     let widths = widths(&lines);
     let mut text = String::new();
     let ruler = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len() + "  ok".len());
@@ -29,25 +31,43 @@ pub(super) fn render(report: &Report, paint: Paint) -> String {
             let _ = writeln!(text);
         }
         last = row.rule;
-        let verdict = if row.is_as_expected() { paint.green("ok") } else { paint.red("NOT OK") };
+        let verdict = if row.is_as_expected() {
+            paint.green("ok")
+        } else {
+            paint.red("NOT OK")
+        };
         let _ = writeln!(text, "{}  {verdict}", line(&cells, &widths));
         if !row.is_as_expected() {
-            let expected = ["", "  should have been", row.expected.answer.as_str(), row.expected.other_side.as_str()];
+            let expected = [
+                "",
+                "  should have been",
+                "",
+                row.expected.answer.as_str(),
+                row.expected.other_side.as_str(),
+            ];
             let _ = writeln!(text, "{}", line(&expected, &widths).trim_end());
         }
     }
     let right = report.rows.iter().filter(|row| row.is_as_expected()).count();
-    let sum = format!("{right} of {} as expected, {:.2} s", report.rows.len(), report.elapsed.as_secs_f64());
-    let sum = if report.is_as_expected() { paint.green(&sum) } else { paint.red(&sum) };
-    let _ = writeln!(text, "{ruler}\n{sum}");
+    let sum = format!(
+        "{right} of {} as expected, {:.2} s",
+        report.rows.len(),
+        report.elapsed.as_secs_f64()
+    );
+    let sum = if report.is_as_expected() {
+        paint.green(&sum)
+    } else {
+        paint.red(&sum)
+    };
+    let _ = writeln!(text, "{ruler}\n{NOTE}\n{sum}");
     text
 }
 
-fn cells(row: &Row) -> [&str; 4] {
-    [row.rule, row.tried, &row.actual.answer, &row.actual.other_side]
+fn cells(row: &Row) -> [&str; COLUMNS] {
+    [row.rule, row.tried, row.outcome, &row.actual.answer, &row.actual.other_side]
 }
 
-fn widths(lines: &[[&str; 4]]) -> [usize; 4] {
+fn widths(lines: &[[&str; COLUMNS]]) -> [usize; COLUMNS] {
     let mut widths = HEADINGS.map(str::len);
     for cells in lines {
         for (width, cell) in widths.iter_mut().zip(cells) {
@@ -57,7 +77,7 @@ fn widths(lines: &[[&str; 4]]) -> [usize; 4] {
     widths
 }
 
-fn line(cells: &[&str; 4], widths: &[usize; 4]) -> String {
+fn line(cells: &[&str; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
     padded.collect::<Vec<_>>().join("  ")
 }

@@ -51,7 +51,11 @@ impl World {
         let rail = Rail::start().await?;
         let dead = TcpSocket::new_v4()?;
         dead.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
-        let ports = Ports { origin: origin.server.port(), seller: seller.server.port(), rail: rail.port() };
+        let ports = Ports {
+            origin: origin.server.port(),
+            seller: seller.server.port(),
+            rail: rail.port(),
+        };
         std::fs::write(path.join(POLICY), files::policy(ports))?;
         files::write_lists(path)?;
         Ok(World {
@@ -69,7 +73,10 @@ impl World {
 
     /// Lets both Tollgates drain.
     pub(super) async fn stop(self) {
-        tokio::join!(self.gated.tollgate.serve_until(async {}), self.unjudged.tollgate.serve_until(async {}));
+        tokio::join!(
+            self.gated.tollgate.serve_until(async {}),
+            self.unjudged.tollgate.serve_until(async {})
+        );
     }
 }
 
@@ -79,7 +86,11 @@ impl Gated {
         let file = folder.join(format!("{name}.yaml"));
         std::fs::write(&file, files::settings(name, verdicts))?;
         let config = Config::load(Some(&file)).map_err(|error| DemoError::Files(error.to_string()))?;
-        let settings = Settings { policy: folder.join(POLICY), config, directory: folder.to_owned() };
+        let settings = Settings {
+            policy: folder.join(POLICY),
+            config,
+            directory: folder.to_owned(),
+        };
         let tollgate = Tollgate::start(settings).await?;
         let client = Client::new(tollgate.proxy(), &tollgate.trust().ca)?;
         Ok(Gated { tollgate, client })
@@ -93,7 +104,9 @@ impl Certificates {
     fn new(folder: &Path) -> Result<Self, DemoError> {
         let authority = CertificateAuthority::generate().map_err(failed)?;
         write_certificates(&folder.join(ORIGIN_ROOTS), [authority.certificate()]).map_err(failed)?;
-        LeafCache::new(authority, LeafLifetime::default(), DEFAULT_CAPACITY).map(Certificates).map_err(failed)
+        LeafCache::new(authority, LeafLifetime::default(), DEFAULT_CAPACITY)
+            .map(Certificates)
+            .map_err(failed)
     }
 
     fn of(&self, name: &str) -> Result<Arc<ServerConfig>, DemoError> {

@@ -1,12 +1,10 @@
 //! One request, judged in the order of an exchange but without a connection: what `explain` shows.
 //!
 //! In: a request as its client would send it. Out: what each step found, up to the first denial. Every step calls what
-//! [`exchange`](super::exchange) and the CONNECT before it call; only the order is repeated here, and a test holds the two against
-//! each other. Nothing is resolved, dialled, reserved or asked of a service.
+//! [`exchange`](super::exchange) and the CONNECT before it call; only the order is repeated here, and a test holds it against a
+//! running proxy. Nothing is resolved, dialled, reserved or asked of a service.
 
 mod wire;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -135,7 +133,11 @@ pub struct DryRun {
 
 impl DryRun {
     fn step(&mut self, stage: Stage, finding: Finding, detail: impl Into<String>) {
-        self.steps.push(Step { stage, finding, detail: detail.into() });
+        self.steps.push(Step {
+            stage,
+            finding,
+            detail: detail.into(),
+        });
     }
 }
 
@@ -183,12 +185,17 @@ impl DryEngine {
         *stage = Stage::Request;
         run.layer = Layer::L7;
         let scope = tunnel.as_ref().map_or(Scope::Forward(None), Scope::Tunnel);
+        wire.check()?;
         let head = Head::read(scope, &wire.head, Some(&wire.raw), &self.limits)?;
         run.authority = Some(head.destination.authority().clone());
         run.path = Some(head.path.as_str().to_owned());
         let route = self.judge_head(rules, &head, &wire.head, request.caller, run)?;
-        let mut pass =
-            Pass { policy: route.policy.map(str::to_owned), rule: route.rule.clone(), would_deny: route.would_deny, payment: None };
+        let mut pass = Pass {
+            policy: route.policy.map(str::to_owned),
+            rule: route.rule.clone(),
+            would_deny: route.would_deny,
+            payment: None,
+        };
         *stage = Stage::Address;
         if tunnel.is_none() {
             self.addresses(&route, head.destination.authority(), run)?;
@@ -210,7 +217,11 @@ impl DryEngine {
     }
 
     fn caller<'c>(&self, rules: &Ruleset, authority: &Authority, given: &'c Caller) -> &'c Caller {
-        if self.binaries == Binaries::Ignored || !self.gate.needs_caller(rules, authority) { &Caller::NotEnforced } else { given }
+        if self.binaries == Binaries::Ignored || !self.gate.needs_caller(rules, authority) {
+            &Caller::NotEnforced
+        } else {
+            given
+        }
     }
 
     fn connect(
@@ -223,16 +234,34 @@ impl DryEngine {
     ) -> Result<Through, Denial> {
         run.authority = Some(authority.clone());
         let caller = self.caller(rules, authority, caller);
-        let facts = Facts { host: &authority.host, port: authority.port, caller: caller.facts(), request: None };
+        let facts = Facts {
+            host: &authority.host,
+            port: authority.port,
+            caller: caller.facts(),
+            request: None,
+        };
         run.policy = Some(rules.policy.explain(&facts));
         let route = self.gate.judge_connection(rules, authority, caller)?;
-        run.step(Stage::Connection, finding(&route), format!("{authority} is listed by {}", listed_by(&route)));
+        run.step(
+            Stage::Connection,
+            finding(&route),
+            format!("{authority} is listed by {}", listed_by(&route)),
+        );
         *stage = Stage::Address;
         self.addresses(&route, authority, run)?;
         if route.inspection() == Inspection::Opaque {
-            run.step(Stage::Request, Finding::Passed, "the endpoint's TLS is not terminated (`tls: skip`), so requests pass unread");
+            run.step(
+                Stage::Request,
+                Finding::Passed,
+                "the endpoint's TLS is not terminated (`tls: skip`), so requests pass unread",
+            );
             let (policy, rule) = (route.policy.map(str::to_owned), route.rule);
-            return Ok(Through::Unread(Pass { policy, rule, would_deny: route.would_deny, payment: None }));
+            return Ok(Through::Unread(Pass {
+                policy,
+                rule,
+                would_deny: route.would_deny,
+                payment: None,
+            }));
         }
         Ok(Through::Read)
     }
@@ -262,8 +291,17 @@ impl DryEngine {
     ) -> Result<Route<'r>, Denial> {
         let authority = head.destination.authority();
         let caller = self.caller(rules, authority, caller);
-        let http = HttpFacts { method: head.method.as_str(), path: &head.path, query: head.query.as_deref() };
-        let facts = Facts { host: &authority.host, port: authority.port, caller: caller.facts(), request: Some(http) };
+        let http = HttpFacts {
+            method: head.method.as_str(),
+            path: &head.path,
+            query: head.query.as_deref(),
+        };
+        let facts = Facts {
+            host: &authority.host,
+            port: authority.port,
+            caller: caller.facts(),
+            request: Some(http),
+        };
         run.policy = Some(rules.policy.explain(&facts));
         let request = Request {
             destination: &head.destination,
@@ -286,7 +324,9 @@ impl DryEngine {
     }
 
     fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
-        let Some(found) = payment::detect(head, &fields.headers) else { return Ok(None) };
+        let Some(found) = payment::detect(head, &fields.headers) else {
+            return Ok(None);
+        };
         let claim = payment::check(&self.gate, rules, head, found, now())?;
         if let Some(claim) = &claim {
             run.step(Stage::Payment, Finding::Passed, format!("signed for {}", transfer(claim)));
@@ -333,9 +373,17 @@ impl DryEngine {
     fn credentials(&self, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<(), Denial> {
         let authority = head.destination.authority();
         let resolved = self.credentials.resolve_all(&authority.host, authority.port, &fields.headers);
-        let names: Vec<String> = resolved.map_err(|e| credential_denial(&e))?.iter().map(|(name, _)| name.to_string()).collect();
+        let names: Vec<String> = resolved
+            .map_err(|e| credential_denial(&e))?
+            .iter()
+            .map(|(name, _)| name.to_string())
+            .collect();
         if !names.is_empty() {
-            run.step(Stage::Credentials, Finding::Passed, format!("a secret is put into {}", names.join(", ")));
+            run.step(
+                Stage::Credentials,
+                Finding::Passed,
+                format!("a secret is put into {}", names.join(", ")),
+            );
         }
         Ok(())
     }
@@ -355,11 +403,17 @@ fn transfer(claim: &Claim) -> String {
 }
 
 fn finding(route: &Route<'_>) -> Finding {
-    if route.would_deny.is_some() { Finding::WouldDeny } else { Finding::Passed }
+    if route.would_deny.is_some() {
+        Finding::WouldDeny
+    } else {
+        Finding::Passed
+    }
 }
 
 fn listed_by(route: &Route<'_>) -> String {
-    route.policy.map_or_else(|| "the policy".to_owned(), |policy| format!("policy '{policy}'"))
+    route
+        .policy
+        .map_or_else(|| "the policy".to_owned(), |policy| format!("policy '{policy}'"))
 }
 
 /// Nothing here can break but what a rule says no to.

@@ -44,21 +44,42 @@ impl Rehearsal {
         // No roots: nothing is dialled, and if it were, nothing would verify.
         let connector = connector::connector("", &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
         let gate = assemble::gate(settings, &connector, &resolver)?;
-        gate.set_own_addresses([config.listen.proxy, config.listen.admin].into_iter().filter(|own| own.port() != 0).collect());
+        gate.set_own_addresses(
+            [config.listen.proxy, config.listen.admin]
+                .into_iter()
+                .filter(|own| own.port() != 0)
+                .collect(),
+        );
         let blank = CredentialStore::load(&config.credentials, |_| Some("blank".into()));
         let source = policy_file::read(&settings.policy).map_err(|error| {
-            RehearsalError::Unreadable(ConfigError::whole_file(&settings.policy, "unreadable", format!("cannot be read: {error}")))
+            RehearsalError::Unreadable(ConfigError::whole_file(
+                &settings.policy,
+                "unreadable",
+                format!("cannot be read: {error}"),
+            ))
         })?;
-        let stanzas = Stanzas { operator: &config.payments };
+        let stanzas = Stanzas {
+            operator: &config.payments,
+        };
         let Judged { policy, findings } = policy_file::judge(&source, &stanzas, &gate.standing().rails);
         let of = |severity| -> Vec<_> { findings.iter().filter(|finding| finding.severity == severity).cloned().collect() };
         let Some(policy) = policy else {
-            return Err(RehearsalError::Policy(policy_file::rendered(&of(Severity::Error), &settings.policy, &source)));
+            return Err(RehearsalError::Policy(policy_file::rendered(
+                &of(Severity::Error),
+                &settings.policy,
+                &source,
+            )));
         };
         gate.replace(stanzas.ruleset(1, policy));
         let warnings = policy_file::rendered(&of(Severity::Warning), &settings.policy, &source);
         let credentials = blank.map_err(StartError::Credentials)?;
-        let engine = DryEngine { gate, resolver, credentials, limits: config.limits, binaries: Binaries::of(&config.insecure) };
+        let engine = DryEngine {
+            gate,
+            resolver,
+            credentials,
+            limits: config.limits,
+            binaries: Binaries::of(&config.insecure),
+        };
         Ok(Rehearsal { engine, warnings })
     }
 }

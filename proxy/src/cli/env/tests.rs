@@ -53,7 +53,11 @@ fn each_format_names_the_proxy_and_the_files() {
         ),
         (
             &["--no-proxy", ""],
-            ["export NO_PROXY=''\n".into(), "export no_proxy=''\n".into(), format!("export GIT_SSL_CAINFO='{dir}/ca-bundle.pem'\n")],
+            [
+                "export NO_PROXY=''\n".into(),
+                "export no_proxy=''\n".into(),
+                format!("export GIT_SSL_CAINFO='{dir}/ca-bundle.pem'\n"),
+            ],
         ),
     ];
     for (words, expected) in cases {
@@ -79,9 +83,18 @@ fn what_clients_could_not_use_is_refused_with_the_way_out() {
         (vec!["--ca-dir".into(), "/nowhere/at/all".into()], "`tollgate run` writes it"),
         (vec!["--ca-dir".into(), dir(&half)], "ca-bundle.pem"),
         (vec!["--ca-dir".into(), dir(&broken)], "no certificate in"),
-        (vec!["--ca-dir".into(), dir(&full), "--proxy".into(), "https://127.0.0.1:3128".into()], "http://"),
-        (vec!["--ca-dir".into(), dir(&full), "--proxy".into(), "127.0.0.1:3128".into()], "--proxy 127.0.0.1:3128"),
-        (vec!["--ca-dir".into(), dir(&full), "--no-proxy".into(), "a\nb".into()], "control characters"),
+        (
+            vec!["--ca-dir".into(), dir(&full), "--proxy".into(), "https://127.0.0.1:3128".into()],
+            "http://",
+        ),
+        (
+            vec!["--ca-dir".into(), dir(&full), "--proxy".into(), "127.0.0.1:3128".into()],
+            "--proxy 127.0.0.1:3128",
+        ),
+        (
+            vec!["--ca-dir".into(), dir(&full), "--no-proxy".into(), "a\nb".into()],
+            "control characters",
+        ),
     ];
     for (words, expected) in cases {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -13,7 +13,11 @@ pub(super) fn text(explained: &Explained<'_>) -> String {
     section(&mut text, "steps", explained.run.steps.iter().map(step));
     if let Some(policy) = &explained.run.policy {
         let file = explained.policy_file.display().to_string();
-        section(&mut text, "policy", policy.candidates.iter().flat_map(|candidate| endpoint(candidate, &file)));
+        section(
+            &mut text,
+            "policy",
+            policy.candidates.iter().flat_map(|candidate| endpoint(candidate, &file)),
+        );
     }
     section(&mut text, "next steps", next_steps(explained).iter().map(|step| indented(step)));
     section(&mut text, "notes", explained.notes.iter().cloned());
@@ -22,7 +26,10 @@ pub(super) fn text(explained: &Explained<'_>) -> String {
 
 fn decision(text: &mut String, explained: &Explained<'_>) {
     let run = &explained.run;
-    let place = run.authority.as_ref().map(|authority| format!(" {authority}{}", run.path.as_deref().unwrap_or_default()));
+    let place = run
+        .authority
+        .as_ref()
+        .map(|authority| format!(" {authority}{}", run.path.as_deref().unwrap_or_default()));
     let request = format!("{}{}", explained.method, place.unwrap_or_default());
     let _ = match &run.outcome {
         Ok(pass) => {

@@ -18,7 +18,10 @@ pub(super) fn document(explained: &Explained<'_>) -> String {
     };
     let (decision, mut members) = match &run.outcome {
         Err(denial) => ("deny", denial_members(denial, &subject)),
-        Ok(pass) => (if pass.would_deny.is_some() { "would_deny" } else { "allow" }, pass_members(pass, explained, &subject)),
+        Ok(pass) => (
+            if pass.would_deny.is_some() { "would_deny" } else { "allow" },
+            pass_members(pass, explained, &subject),
+        ),
     };
     members.insert("decision".to_owned(), decision.into());
     // No request was made, so no audit line has its name.
@@ -49,7 +52,10 @@ fn pass_members(pass: &Pass, explained: &Explained<'_>, subject: &Subject<'_>) -
     put("host", json!(subject.authority.map(|authority| authority.host.to_string())));
     put("port", json!(subject.authority.map(|authority| authority.port)));
     put("binary", json!(subject.binary));
-    put("next_steps", json!(audited.map(|policy| policy.next_steps.as_slice()).unwrap_or_default()));
+    put(
+        "next_steps",
+        json!(audited.map(|policy| policy.next_steps.as_slice()).unwrap_or_default()),
+    );
     if let Some(payment) = &pass.payment {
         put("payment", json!(payment));
     }

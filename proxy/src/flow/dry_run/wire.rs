@@ -2,6 +2,7 @@
 
 use http::{HeaderValue, header};
 use pingora::http::RequestHeader;
+use pingora::protocols::http::authority::validate_request_authority;
 use thiserror::Error;
 use tollgate_policy::{AbsoluteForm, Authority, Reason, Target};
 
@@ -33,6 +34,9 @@ impl<'a> Wire<'a> {
     pub(super) fn new(request: &DryRequest<'a>) -> Result<Self, UrlError> {
         // A fragment stays with the client (RFC 9110 section 4.2.5).
         let url = request.url.split('#').next().unwrap_or_default();
+        if !url.contains("://") {
+            return Err(UrlError::Scheme);
+        }
         let target = Target::parse(url).map_err(|error| UrlError::NotSendable(error.to_string()))?;
         let AbsoluteForm { scheme, authority } = target.absolute.ok_or(UrlError::Scheme)?;
         let security = match scheme.to_ascii_lowercase().as_str() {
@@ -48,13 +52,27 @@ impl<'a> Wire<'a> {
         };
         let head = head(request, authority, &sent).map_err(|error| UrlError::NotSendable(error.etype().as_str().to_owned()))?;
         let raw = raw(&head, &sent);
-        Ok(Wire { security, authority, head: Box::new(head), raw })
+        Ok(Wire {
+            security,
+            authority,
+            head: Box::new(head),
+            raw,
+        })
+    }
+
+    /// What the HTTP library itself refuses of a head before anything of ours sees it.
+    pub(super) fn check(&self) -> Result<(), Denial> {
+        validate_request_authority(&self.head).map_err(|_| Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/1.1"))
     }
 
     /// The target of the CONNECT that comes before an https request.
     pub(super) fn connect_authority(&self) -> Result<Authority, Denial> {
-        Authority::parse(self.authority, Some(self.security.default_port()))
-            .map_err(|e| Denial::new(Reason::MalformedRequest, format!("the CONNECT target is not a host and a port: {e}")))
+        Authority::parse(self.authority, Some(self.security.default_port())).map_err(|e| {
+            Denial::new(
+                Reason::MalformedRequest,
+                format!("the CONNECT target is not a host and a port: {e}"),
+            )
+        })
     }
 }
 
