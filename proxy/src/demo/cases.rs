@@ -22,6 +22,8 @@ pub struct Row {
     pub rule: &'static str,
     /// In the words of the table.
     pub tried: &'static str,
+    /// What should come of it, in a word.
+    pub outcome: &'static str,
     /// As it should be.
     pub expected: Seen,
     /// As it was.
@@ -62,7 +64,7 @@ impl fmt::Display for Arrivals {
         let counts = [
             (self.requests, "request"),
             (self.unpaid, "unpaid request"),
-            (self.paid, "payment, byte for byte"),
+            (self.paid, "payment"),
             (self.altered, "ALTERED payment"),
             (self.rail, "connection to the rail"),
             (self.idle, "idle connection"),
@@ -92,19 +94,33 @@ const PAID: Arrivals = Arrivals {
     paid: 1,
     ..NOTHING
 };
+<<<<<<< HEAD
+=======
+
+/// One request.
+struct Fetch {
+    method: Method,
+    host: &'static str,
+    port: u16,
+    path: &'static str,
+    /// JSON, or nothing.
+    body: &'static str,
+}
+>>>>>>> cli
 
 /// What is done.
 enum Try {
-    Fetch(Method, &'static str, u16, &'static str, &'static str),
+    Fetch(Fetch),
     /// Ask, sign what the 402 asks for, and ask again.
     Buy(Resource),
     /// The last payment once more.
     PayAgain(Resource),
 }
 
+/// What should come of it, in a word for the table, and in the answer.
 enum Expected {
-    Passes,
-    Denied(Reason),
+    Passes(&'static str),
+    Denied(&'static str, Reason),
 }
 
 const RPC: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["0x02f8b0"]}"#;
@@ -116,36 +132,56 @@ pub(super) async fn all(world: &World) -> Vec<Row> {
     let (get, post) = (|| Method::GET, || Method::POST);
     let (api, rail) = (world.ports.origin, world.ports.rail);
     let (gated, unjudged) = (&world.gated, &world.unjudged);
+    let fetch = |method, host, port, path, body| {
+        Try::Fetch(Fetch {
+            method,
+            host,
+            port,
+            path,
+            body,
+        })
+    };
     #[rustfmt::skip]
     let cases = [
-        ("route", "GET api.demo.test/hello", gated, Try::Fetch(get(), ORIGIN, api, "/hello", ""), Passes, REQUEST),
-        ("route", "GET api.demo.test/admin: a path that is not listed", gated, Try::Fetch(get(), ORIGIN, api, "/admin", ""), Denied(Reason::PathNotAllowed), NOTHING),
-        ("route", "GET elsewhere.demo.test: a host that is not listed", gated, Try::Fetch(get(), ELSEWHERE, api, "/", ""), Denied(Reason::HostNotAllowed), NOTHING),
-        ("payment", "pay a known payee its usual price: GO", gated, Try::Buy(Resource::Weather), Passes, PAID),
-        ("payment", "send the same payment once more", gated, Try::PayAgain(Resource::Weather), Denied(Reason::PaymentReplayed), NOTHING),
-        ("payment", "pay a payee that nobody knows: HOLD", gated, Try::Buy(Resource::Gossip), Denied(Reason::VerdictHold), UNPAID),
-        ("payment", "pay a refused payee: STOP", gated, Try::Buy(Resource::Casino), Denied(Reason::VerdictStop), UNPAID),
-        ("payment", "pay while the verdict service is dead", unjudged, Try::Buy(Resource::Weather), Denied(Reason::VerdictUnavailable), UNPAID),
-        ("rail", "GET rail.demo.test: a rail by its name", gated, Try::Fetch(get(), RAIL, rail, "/", ""), Denied(Reason::RailDestination), NOTHING),
-        ("rail", "GET mirror.demo.test: a rail by its address", gated, Try::Fetch(get(), MIRROR, rail, "/", ""), Denied(Reason::RailDestination), NOTHING),
-        ("rail", "POST api.demo.test/rpc: eth_sendRawTransaction", gated, Try::Fetch(post(), ORIGIN, api, "/rpc", RPC), Denied(Reason::RailBroadcast), NOTHING),
-        ("rail", "POST api.demo.test/settle: a facilitator's call", gated, Try::Fetch(post(), ORIGIN, api, "/settle", SETTLE_CALL), Denied(Reason::RailFacilitatorCall), NOTHING),
+        ("route", "GET api.demo.test/hello", gated, fetch(get(), ORIGIN, api, "/hello", ""), Passes("pass"), REQUEST),
+        ("route", "GET api.demo.test/admin, not listed", gated, fetch(get(), ORIGIN, api, "/admin", ""), Denied("refuse", Reason::PathNotAllowed), NOTHING),
+        ("route", "GET elsewhere.demo.test, not listed", gated, fetch(get(), ELSEWHERE, api, "/", ""), Denied("refuse", Reason::HostNotAllowed), NOTHING),
+        ("payment", "pay a payee on the list", gated, Try::Buy(Resource::Weather), Passes("GO: pass"), PAID),
+        ("payment", "pay with the same signature again", gated, Try::PayAgain(Resource::Weather), Denied("refuse", Reason::PaymentReplayed), NOTHING),
+        ("payment", "pay a payee that nobody knows", gated, Try::Buy(Resource::Gossip), Denied("HOLD: refuse", Reason::VerdictHold), UNPAID),
+        ("payment", "pay a refused payee", gated, Try::Buy(Resource::Casino), Denied("STOP: refuse", Reason::VerdictStop), UNPAID),
+        ("payment", "pay, the verdict service being dead", unjudged, Try::Buy(Resource::Weather), Denied("refuse", Reason::VerdictUnavailable), UNPAID),
+        ("rail", "GET rail.demo.test, a rail by name", gated, fetch(get(), RAIL, rail, "/", ""), Denied("refuse", Reason::RailDestination), NOTHING),
+        ("rail", "GET mirror.demo.test, one by address", gated, fetch(get(), MIRROR, rail, "/", ""), Denied("refuse", Reason::RailDestination), NOTHING),
+        ("rail", "POST /rpc, eth_sendRawTransaction", gated, fetch(post(), ORIGIN, api, "/rpc", RPC), Denied("refuse", Reason::RailBroadcast), NOTHING),
+        ("rail", "POST /settle, a facilitator's call", gated, fetch(post(), ORIGIN, api, "/settle", SETTLE_CALL), Denied("refuse", Reason::RailFacilitatorCall), NOTHING),
     ];
     let mut agent = Agent { world, signed: Vec::new() };
     let mut rows = Vec::with_capacity(cases.len());
     for (rule, tried, gated, attempt, expected, arrivals) in cases {
-        let answer = match expected {
-            Passes => StatusCode::OK.as_u16().to_string(),
-            Denied(reason) => format!("{} {reason}", StatusCode::FORBIDDEN.as_u16()),
+        let (outcome, answer) = match expected {
+            Passes(outcome) => (outcome, StatusCode::OK.as_u16().to_string()),
+            Denied(outcome, reason) => (outcome, format!("{} {reason}", StatusCode::FORBIDDEN.as_u16())),
         };
         let expected = Seen {
             answer,
             other_side: arrivals.to_string(),
         };
+<<<<<<< HEAD
+        let expected = Seen {
+            answer,
+            other_side: arrivals.to_string(),
+        };
+=======
+>>>>>>> cli
         let actual = agent.attempt(gated, attempt).await;
         rows.push(Row {
             rule,
             tried,
+<<<<<<< HEAD
+=======
+            outcome,
+>>>>>>> cli
             expected,
             actual,
         });
@@ -172,13 +208,24 @@ impl Agent<'_> {
     async fn attempt(&mut self, gated: &Gated, attempt: Try) -> Seen {
         let before = self.mark();
         let answer = match attempt {
-            Try::Fetch(method, host, port, path, body) => {
+            Try::Fetch(Fetch {
+                method,
+                host,
+                port,
+                path,
+                body,
+            }) => {
                 let body = Bytes::from_static(body.as_bytes());
+<<<<<<< HEAD
                 let headers = if body.is_empty() {
                     HeaderMap::new()
                 } else {
                     field(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
                 };
+=======
+                let json = field(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                let headers = if body.is_empty() { HeaderMap::new() } else { json };
+>>>>>>> cli
                 gated
                     .client
                     .ask(Ask {

@@ -14,14 +14,18 @@ use crate::x402::claim::{Asset, EvmAddress};
 use crate::x402::eip712::{DomainSeparator, TransferWithAuthorization};
 
 /// See the module.
-pub(super) struct Payer {
+pub(crate) struct Payer {
     key: SigningKey,
     address: EvmAddress,
 }
 
 impl Payer {
     /// A new key, for this run only.
+<<<<<<< HEAD
     pub(super) fn new() -> Option<Self> {
+=======
+    pub(crate) fn new() -> Option<Self> {
+>>>>>>> cli
         let key = std::iter::repeat_with(rand::random::<[u8; 32]>)
             .take(8)
             .find_map(|bytes| SigningKey::from_slice(&bytes).ok())?;
@@ -32,7 +36,7 @@ impl Payer {
     }
 
     /// Answers a `PAYMENT-REQUIRED` challenge: the value of the `PAYMENT-SIGNATURE` header. Pays whatever is asked, as many agents would.
-    pub(super) fn pay(&self, challenge: &HeaderValue, asset: &Asset) -> Option<HeaderValue> {
+    pub(crate) fn pay(&self, challenge: &HeaderValue, asset: &Asset) -> Option<HeaderValue> {
         let challenge: Value = serde_json::from_slice(&STANDARD.decode(challenge.as_bytes()).ok()?).ok()?;
         let accepted = challenge.get("accepts")?.get(0)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();

@@ -13,10 +13,12 @@ pub enum Paint {
     Plain,
 }
 
-const HEADINGS: [&str; 4] = ["RULE", "TRIED", "ANSWER", "THE OTHER SIDE SAW"];
+const COLUMNS: usize = 5;
+const HEADINGS: [&str; COLUMNS] = ["RULE", "TRIED", "EXPECTED", "ANSWER", "THE OTHER SIDE SAW"];
+const NOTE: &str = "A payment counts as one only if it arrives byte for byte as it was signed; \"nothing\" means not even a connection.";
 
 pub(super) fn render(report: &Report, paint: Paint) -> String {
-    let lines: Vec<[&str; 4]> = report.rows.iter().map(cells).collect();
+    let lines: Vec<[&str; COLUMNS]> = report.rows.iter().map(cells).collect();
     let widths = widths(&lines);
     let mut text = String::new();
     let ruler = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len() + "  ok".len());
@@ -39,6 +41,10 @@ pub(super) fn render(report: &Report, paint: Paint) -> String {
             let expected = [
                 "",
                 "  should have been",
+<<<<<<< HEAD
+=======
+                "",
+>>>>>>> cli
                 row.expected.answer.as_str(),
                 row.expected.other_side.as_str(),
             ];
@@ -56,15 +62,19 @@ pub(super) fn render(report: &Report, paint: Paint) -> String {
     } else {
         paint.red(&sum)
     };
+<<<<<<< HEAD
     let _ = writeln!(text, "{ruler}\n{sum}");
+=======
+    let _ = writeln!(text, "{ruler}\n{NOTE}\n{sum}");
+>>>>>>> cli
     text
 }
 
-fn cells(row: &Row) -> [&str; 4] {
-    [row.rule, row.tried, &row.actual.answer, &row.actual.other_side]
+fn cells(row: &Row) -> [&str; COLUMNS] {
+    [row.rule, row.tried, row.outcome, &row.actual.answer, &row.actual.other_side]
 }
 
-fn widths(lines: &[[&str; 4]]) -> [usize; 4] {
+fn widths(lines: &[[&str; COLUMNS]]) -> [usize; COLUMNS] {
     let mut widths = HEADINGS.map(str::len);
     for cells in lines {
         for (width, cell) in widths.iter_mut().zip(cells) {
@@ -74,7 +84,7 @@ fn widths(lines: &[[&str; 4]]) -> [usize; 4] {
     widths
 }
 
-fn line(cells: &[&str; 4], widths: &[usize; 4]) -> String {
+fn line(cells: &[&str; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
     padded.collect::<Vec<_>>().join("  ")
 }

@@ -1,11 +1,14 @@
 //! One request, judged in the order of an exchange but without a connection: what `explain` shows.
 //!
 //! In: a request as its client would send it. Out: what each step found, up to the first denial. Every step calls what
-//! [`exchange`](super::exchange) and the CONNECT before it call; only the order is repeated here, and a test holds the two against
-//! each other. Nothing is resolved, dialled, reserved or asked of a service.
+//! [`exchange`](super::exchange) and the CONNECT before it call; only the order is repeated here, and a test holds it against a
+//! running proxy. Nothing is resolved, dialled, reserved or asked of a service.
 
+<<<<<<< HEAD
 #[cfg(test)]
 mod tests;
+=======
+>>>>>>> cli
 mod wire;
 
 use std::sync::Arc;
@@ -187,6 +190,7 @@ impl DryEngine {
         *stage = Stage::Request;
         run.layer = Layer::L7;
         let scope = tunnel.as_ref().map_or(Scope::Forward(None), Scope::Tunnel);
+        wire.check()?;
         let head = Head::read(scope, &wire.head, Some(&wire.raw), &self.limits)?;
         run.authority = Some(head.destination.authority().clone());
         run.path = Some(head.path.as_str().to_owned());

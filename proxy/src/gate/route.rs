@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use tollgate_policy::{Action, Authority, Decision, Facts, HttpFacts, Inspection, LoopbackDial, Reason, Treatment};
+use tollgate_policy::{Action, Authority, Decision, EncodedSlash, Facts, HttpFacts, Inspection, LoopbackDial, Reason, Treatment};
 
 use super::{Caller, Denial, Request, Ruleset};
 
@@ -73,6 +73,17 @@ fn decide<'r>(rules: &'r Ruleset, facts: &Facts<'_>, caller: &Caller) -> Result<
         rule,
         treatment,
     } = rules.policy.decide(facts);
+    if let (Some(http), Some(treatment)) = (&facts.request, &treatment)
+        && treatment.encoded_slash == EncodedSlash::Reject
+        && http.path.as_str().contains("%2F")
+    {
+        let hint = "set `allow_encoded_slash: true` on the endpoint, if its origin takes it for a part of a segment";
+        return Err(Denial {
+            policy: policy.map(str::to_owned),
+            next_steps: vec![hint.to_owned()],
+            ..Denial::new(Reason::PathNotCanonical, "the path has an encoded slash, which origins read in different ways")
+        });
+    }
     let refusal = match (&action, treatment) {
         (Action::Allow, Some(treatment)) => {
             return Ok(Route {

@@ -2,6 +2,7 @@
 
 use http::{HeaderValue, header};
 use pingora::http::RequestHeader;
+use pingora::protocols::http::authority::validate_request_authority;
 use thiserror::Error;
 use tollgate_policy::{AbsoluteForm, Authority, Reason, Target};
 
@@ -33,6 +34,9 @@ impl<'a> Wire<'a> {
     pub(super) fn new(request: &DryRequest<'a>) -> Result<Self, UrlError> {
         // A fragment stays with the client (RFC 9110 section 4.2.5).
         let url = request.url.split('#').next().unwrap_or_default();
+        if !url.contains("://") {
+            return Err(UrlError::Scheme);
+        }
         let target = Target::parse(url).map_err(|error| UrlError::NotSendable(error.to_string()))?;
         let AbsoluteForm { scheme, authority } = target.absolute.ok_or(UrlError::Scheme)?;
         let security = match scheme.to_ascii_lowercase().as_str() {
@@ -54,6 +58,14 @@ impl<'a> Wire<'a> {
             head: Box::new(head),
             raw,
         })
+<<<<<<< HEAD
+=======
+    }
+
+    /// What the HTTP library itself refuses of a head before anything of ours sees it.
+    pub(super) fn check(&self) -> Result<(), Denial> {
+        validate_request_authority(&self.head).map_err(|_| Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/1.1"))
+>>>>>>> cli
     }
 
     /// The target of the CONNECT that comes before an https request.

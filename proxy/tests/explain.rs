@@ -1,0 +1,247 @@
+//! A dry run says what a running proxy does: the same requests through both.
+#![allow(clippy::unwrap_used, clippy::tests_outside_test_module)]
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tollgate::config::Config;
+use tollgate::flow::DryRequest;
+use tollgate::gate::Caller;
+use tollgate::serve::{Rehearsal, Settings, Tollgate};
+
+fn policy(port: u16) -> String {
+    format!(
+        r#"version: 1
+network_policies:
+  api:
+    endpoints:
+      - host: api.example.test
+        port: {port}
+        protocol: rest
+        enforcement: enforce
+        rules:
+          - allow: {{ method: GET, path: "/v1/**", query: {{ page: "[0-9]" }} }}
+          - allow: {{ method: GET, path: "/v1/plain" }}
+          - allow: {{ method: POST, path: "/rpc" }}
+          - allow: {{ method: POST, path: "/settle" }}
+        deny_rules:
+          - {{ method: GET, path: "/v1/secret" }}
+    binaries: [ {{ path: "/**" }} ]
+  watched:
+    endpoints:
+      - {{ host: watched.example.test, port: {port}, protocol: rest, enforcement: audit, access: read-only }}
+    binaries: [ {{ path: "/**" }} ]
+  rail:
+    endpoints:
+      - {{ host: rail.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
+      - {{ host: mirror.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
+      - {{ host: meta.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
+      - {{ host: other.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
+    binaries: [ {{ path: "/**" }} ]
+network_middlewares:
+  payments:
+    middleware: tollgate/x402
+    endpoints: {{ include: [ api.example.test ] }}
+"#
+    )
+}
+
+const CONFIG: &str = r#"
+listen: { proxy: "127.0.0.1:0", admin: "127.0.0.1:0" }
+audit: { path: audit.jsonl }
+insecure: { allow_loopback: true }
+limits: { body_held: 4KiB, header_bytes: 8KiB, drain: 1s }
+rails: { hosts: [ rail.example.test ], addresses: [ 127.0.0.3/32 ] }
+upstream:
+  hosts:
+    api.example.test: [ 127.0.0.1 ]
+    watched.example.test: [ 127.0.0.1 ]
+    rail.example.test: [ 127.0.0.1 ]
+    mirror.example.test: [ 127.0.0.3 ]
+    meta.example.test: [ 169.254.169.254 ]
+    other.example.test: [ 127.0.0.1 ]
+    unlisted.example.test: [ 127.0.0.1 ]
+"#;
+
+const BROADCAST: &str = r#"{"jsonrpc":"2.0","method":"eth_sendRawTransaction","params":["0x"],"id":1}"#;
+const FACILITATOR: &str = r#"{"paymentPayload":{},"paymentRequirements":{}}"#;
+
+/// Method, URL without scheme and port, fields, body.
+type Case = (&'static str, &'static str, &'static str, Fields, String);
+type Fields = &'static [(&'static str, &'static str)];
+
+fn cases() -> Vec<Case> {
+    let plain = |method, host, target| (method, host, target, &[] as Fields, String::new());
+    let with = |method, host, target, fields: Fields, body: &str| (method, host, target, fields, body.to_owned());
+    let api = "api.example.test";
+    vec![
+        plain("GET", api, "/v1/plain"),
+        plain("GET", api, "/v1/a?page=3"),
+        plain("GET", api, "/v1/a?page=x"),
+        plain("GET", api, "/v1/secret"),
+        plain("GET", api, "/v1/./secret"),
+        plain("GET", api, "/v1/%73ecret"),
+        plain("GET", api, "/v1/..%2fadmin"),
+        plain("GET", api, "/v1/%2e%2e/admin"),
+        plain("GET", api, "/v1/%zz"),
+        plain("GET", api, "/admin"),
+        plain("DELETE", api, "/v1/plain"),
+        plain("GET", "API.example.TEST", "/v1/plain"),
+        plain("GET", "unlisted.example.test", "/"),
+        plain("GET", "user@api.example.test", "/v1/plain"),
+        plain("GET", "watched.example.test", "/"),
+        plain("DELETE", "watched.example.test", "/"),
+        plain("GET", "rail.example.test", "/"),
+        plain("GET", "mirror.example.test", "/"),
+        plain("GET", "meta.example.test", "/"),
+        plain("POST", "other.example.test", "/v2/x402/settle"),
+        with("GET", api, "/v1/plain", &[("host", "evil.example.test")], ""),
+        with("GET", api, "/v1/plain", &[("connection", "host")], ""),
+        with("GET", api, "/v1/plain", &[("upgrade", "h2c"), ("connection", "upgrade")], ""),
+        with("GET", api, "/v1/plain", &[("upgrade", "websocket"), ("connection", "upgrade")], ""),
+        with("GET", api, "/v1/plain", &[("authorization", "Payment abc")], ""),
+        with("GET", api, "/v1/plain", &[("authorization", "Bearer abc")], ""),
+        with("GET", api, "/v1/plain", &[("x-payment", "e30=")], ""),
+        with("GET", api, "/v1/plain", &[("payment-signature", "e30=")], ""),
+        with("GET", api, "/v1/plain", &[("x-payment", "e30="), ("payment-signature", "e30=")], ""),
+        with("GET", api, "/v1/plain", &[("x_payment", "e30=")], ""),
+        with("GET", "other.example.test", "/", &[("x-payment", "e30=")], ""),
+        with("POST", api, "/rpc", &[], BROADCAST),
+        with("POST", api, "/rpc", &[("content-type", "text/plain")], BROADCAST),
+        with("POST", api, "/rpc", &[], r#"{"jsonrpc":"2.0","method":"eth_chainId","id":1}"#),
+        with(
+            "POST",
+            api,
+            "/rpc",
+            &[],
+            r#"{"method":"eth_chainId","method":"eth_sendRawTransaction"}"#,
+        ),
+        with("POST", api, "/rpc", &[], "not json at all"),
+        with("POST", api, "/rpc", &[("content-encoding", "compress")], "not json at all"),
+        with("POST", api, "/rpc", &[("content-encoding", "gzip")], BROADCAST),
+        with("POST", api, "/settle", &[], FACILITATOR),
+        ("POST", api, "/rpc", &[], format!("[{}1]", "1,".repeat(4 << 10))),
+        ("POST", api, "/rpc", &[], "x".repeat(64 << 10)),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_agrees_with_the_running_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = origin().await;
+    let settings = settings(folder.path(), port);
+    let rehearsal = Rehearsal::new(&settings).unwrap();
+    let tollgate = Tollgate::start(settings).await.unwrap();
+    let (mut denied, mut wrong) = (0, Vec::new());
+    for (method, host, target, fields, body) in cases() {
+        for scheme in ["http", "https"] {
+            let url = format!("{scheme}://{host}:{port}{target}");
+            let headers: Vec<_> = fields
+                .iter()
+                .map(|(n, v)| (HeaderName::from_static(n), HeaderValue::from_static(v)))
+                .collect();
+            let method: Method = method.parse().unwrap();
+            let request = DryRequest {
+                method: &method,
+                url: &url,
+                headers: &headers,
+                body: Bytes::from(body.clone()),
+                caller: &Caller::NotEnforced,
+            };
+            let run = rehearsal.engine.judge(&request).await.unwrap();
+            let connected = run.layer == tollgate::gate::Layer::L7;
+            let dry = run.outcome.err().map(|denial| denial.reason.to_string());
+            let wet = match scheme {
+                "http" => ask(tollgate.proxy(), &head(&method, &url, &format!("{host}:{port}"), fields, &body)).await,
+                // What the TLS inside says is the same engine's business; whether there is a tunnel is the CONNECT's.
+                _ => {
+                    let refused = ask(tollgate.proxy(), &format!("CONNECT {host}:{port} HTTP/1.1\r\n\r\n")).await;
+                    if connected && refused.is_none() {
+                        continue;
+                    }
+                    refused
+                }
+            };
+            if dry != wet {
+                wrong.push(format!("{method} {url} {fields:?} {body:.60}: dry {dry:?}, wet {wet:?}"));
+            }
+            denied += usize::from(dry.is_some());
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(denied > 30, "the table is about denials");
+    tollgate.serve_until(async {}).await;
+}
+
+fn settings(folder: &Path, port: u16) -> Settings {
+    let (policy_file, config_file) = (folder.join("policy.yaml"), folder.join("tollgate.yaml"));
+    std::fs::write(&policy_file, policy(port)).unwrap();
+    std::fs::write(&config_file, CONFIG).unwrap();
+    Settings {
+        policy: policy_file,
+        config: Config::load(Some(&config_file)).unwrap(),
+        directory: folder.to_owned(),
+    }
+}
+
+/// Answers every request with 200 and closes.
+async fn origin() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut tcp, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut read = vec![0; 128 << 10];
+                let mut all = 0;
+                // The head and the body come in one go or nearly so; the rest does not matter.
+                while let Ok(Ok(n @ 1..)) = tokio::time::timeout(std::time::Duration::from_millis(100), tcp.read(&mut read[all..])).await {
+                    all += n;
+                    if !read[..all].starts_with(b"POST") && read[..all].ends_with(b"\r\n\r\n") {
+                        break;
+                    }
+                }
+                let _ = tcp
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                    .await;
+            });
+        }
+    });
+    port
+}
+
+fn head(method: &Method, url: &str, authority: &str, fields: &[(&str, &str)], body: &str) -> String {
+    let mut head = format!("{method} {url} HTTP/1.1\r\n");
+    if !fields.iter().any(|(name, _)| *name == "host") {
+        head.push_str(&format!("host: {authority}\r\n"));
+    }
+    for (name, value) in fields {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if !body.is_empty() {
+        head.push_str(&format!("content-length: {}\r\n", body.len()));
+    }
+    format!("{head}\r\n{body}")
+}
+
+/// The reason of a refusal; `None` for 200.
+async fn ask(proxy: SocketAddr, request: &str) -> Option<String> {
+    let mut tcp = TcpStream::connect(proxy).await.unwrap();
+    tcp.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4 << 10];
+    while !answer.windows(4).any(|w| w == b"\r\n\r\n") {
+        let n = tcp.read(&mut buffer).await.unwrap();
+        assert!(n > 0, "no answer to {request:.200}");
+        answer.extend_from_slice(&buffer[..n]);
+    }
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let reason = answer
+        .lines()
+        .find_map(|line| line.to_ascii_lowercase().strip_prefix("x-tollgate-reason: ").map(str::to_owned));
+    assert!(reason.is_some() || answer.starts_with("HTTP/1.1 200"), "{request:.200}\n{answer}");
+    reason
+}
