@@ -1,7 +1,6 @@
 //! A dry run says what a running proxy does: the same requests through both.
 #![allow(clippy::unwrap_used, clippy::tests_outside_test_module)]
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -153,18 +152,16 @@ async fn a_dry_run_agrees_with_the_running_proxy() {
                 caller: &Caller::NotEnforced,
             };
             let run = rehearsal.engine.judge(&request).await.unwrap();
-            let connected = run.layer == tollgate::gate::Layer::L7;
             let dry = run.outcome.err().map(|denial| denial.reason.to_string());
+            let authority = format!("{host}:{port}");
+            let mut tcp = TcpStream::connect(tollgate.proxy()).await.unwrap();
             let wet = match scheme {
-                "http" => ask(tollgate.proxy(), &head(&method, &url, &format!("{host}:{port}"), fields, &body)).await,
-                // What the TLS inside says is the same engine's business; whether there is a tunnel is the CONNECT's.
-                _ => {
-                    let refused = ask(tollgate.proxy(), &format!("CONNECT {host}:{port} HTTP/1.1\r\n\r\n")).await;
-                    if connected && refused.is_none() {
-                        continue;
-                    }
-                    refused
-                }
+                "http" => ask(&mut tcp, &head(&method, &url, &authority, fields, &body)).await,
+                // Inside the tunnel it makes no difference to these rules whether TLS is around the request.
+                _ => match ask(&mut tcp, &format!("CONNECT {authority} HTTP/1.1\r\n\r\n")).await {
+                    None => ask(&mut tcp, &head(&method, target, &authority, fields, &body)).await,
+                    refused => refused,
+                },
             };
             if dry != wet {
                 wrong.push(format!("{method} {url} {fields:?} {body:.60}: dry {dry:?}, wet {wet:?}"));
@@ -213,8 +210,8 @@ async fn origin() -> u16 {
     port
 }
 
-fn head(method: &Method, url: &str, authority: &str, fields: &[(&str, &str)], body: &str) -> String {
-    let mut head = format!("{method} {url} HTTP/1.1\r\n");
+fn head(method: &Method, target: &str, authority: &str, fields: &[(&str, &str)], body: &str) -> String {
+    let mut head = format!("{method} {target} HTTP/1.1\r\n");
     if !fields.iter().any(|(name, _)| *name == "host") {
         head.push_str(&format!("host: {authority}\r\n"));
     }
@@ -228,8 +225,7 @@ fn head(method: &Method, url: &str, authority: &str, fields: &[(&str, &str)], bo
 }
 
 /// The reason of a refusal; `None` for 200.
-async fn ask(proxy: SocketAddr, request: &str) -> Option<String> {
-    let mut tcp = TcpStream::connect(proxy).await.unwrap();
+async fn ask(tcp: &mut TcpStream, request: &str) -> Option<String> {
     tcp.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     let mut buffer = [0; 4 << 10];
