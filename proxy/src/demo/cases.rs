@@ -94,8 +94,6 @@ const PAID: Arrivals = Arrivals {
     paid: 1,
     ..NOTHING
 };
-<<<<<<< HEAD
-=======
 
 /// One request.
 struct Fetch {
@@ -106,7 +104,6 @@ struct Fetch {
     /// JSON, or nothing.
     body: &'static str,
 }
->>>>>>> cli
 
 /// What is done.
 enum Try {
@@ -167,21 +164,11 @@ pub(super) async fn all(world: &World) -> Vec<Row> {
             answer,
             other_side: arrivals.to_string(),
         };
-<<<<<<< HEAD
-        let expected = Seen {
-            answer,
-            other_side: arrivals.to_string(),
-        };
-=======
->>>>>>> cli
         let actual = agent.attempt(gated, attempt).await;
         rows.push(Row {
             rule,
             tried,
-<<<<<<< HEAD
-=======
             outcome,
->>>>>>> cli
             expected,
             actual,
         });
@@ -216,16 +203,8 @@ impl Agent<'_> {
                 body,
             }) => {
                 let body = Bytes::from_static(body.as_bytes());
-<<<<<<< HEAD
-                let headers = if body.is_empty() {
-                    HeaderMap::new()
-                } else {
-                    field(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
-                };
-=======
                 let json = field(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
                 let headers = if body.is_empty() { HeaderMap::new() } else { json };
->>>>>>> cli
                 gated
                     .client
                     .ask(Ask {

@@ -21,11 +21,7 @@ pub(crate) struct Payer {
 
 impl Payer {
     /// A new key, for this run only.
-<<<<<<< HEAD
-    pub(super) fn new() -> Option<Self> {
-=======
     pub(crate) fn new() -> Option<Self> {
->>>>>>> cli
         let key = std::iter::repeat_with(rand::random::<[u8; 32]>)
             .take(8)
             .find_map(|bytes| SigningKey::from_slice(&bytes).ok())?;

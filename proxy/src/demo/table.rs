@@ -41,10 +41,7 @@ pub(super) fn render(report: &Report, paint: Paint) -> String {
             let expected = [
                 "",
                 "  should have been",
-<<<<<<< HEAD
-=======
                 "",
->>>>>>> cli
                 row.expected.answer.as_str(),
                 row.expected.other_side.as_str(),
             ];
@@ -62,11 +59,7 @@ pub(super) fn render(report: &Report, paint: Paint) -> String {
     } else {
         paint.red(&sum)
     };
-<<<<<<< HEAD
-    let _ = writeln!(text, "{ruler}\n{sum}");
-=======
     let _ = writeln!(text, "{ruler}\n{NOTE}\n{sum}");
->>>>>>> cli
     text
 }
 

@@ -10,10 +10,7 @@ fn row(rule: &'static str, answer: &str, expected: &str) -> Row {
     Row {
         rule,
         tried: "something",
-<<<<<<< HEAD
-=======
         outcome: "pass",
->>>>>>> cli
         expected: seen(expected),
         actual: seen(answer),
     }

@@ -4,11 +4,6 @@
 //! [`exchange`](super::exchange) and the CONNECT before it call; only the order is repeated here, and a test holds it against a
 //! running proxy. Nothing is resolved, dialled, reserved or asked of a service.
 
-<<<<<<< HEAD
-#[cfg(test)]
-mod tests;
-=======
->>>>>>> cli
 mod wire;
 
 use std::sync::Arc;

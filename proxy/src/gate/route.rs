@@ -81,7 +81,10 @@ fn decide<'r>(rules: &'r Ruleset, facts: &Facts<'_>, caller: &Caller) -> Result<
         return Err(Denial {
             policy: policy.map(str::to_owned),
             next_steps: vec![hint.to_owned()],
-            ..Denial::new(Reason::PathNotCanonical, "the path has an encoded slash, which origins read in different ways")
+            ..Denial::new(
+                Reason::PathNotCanonical,
+                "the path has an encoded slash, which origins read in different ways",
+            )
         });
     }
     let refusal = match (&action, treatment) {

@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-
-=======
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -408,4 +405,3 @@ async fn what_cannot_be_judged_by_is_an_error_with_its_place() {
     let error = place.explained(&["GET", "https://api.example.com/"]).await.unwrap_err();
     assert!(error.contains("policy.yaml: error[unreadable]"), "{error}");
 }
->>>>>>> cli

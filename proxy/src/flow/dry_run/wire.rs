@@ -58,14 +58,11 @@ impl<'a> Wire<'a> {
             head: Box::new(head),
             raw,
         })
-<<<<<<< HEAD
-=======
     }
 
     /// What the HTTP library itself refuses of a head before anything of ours sees it.
     pub(super) fn check(&self) -> Result<(), Denial> {
         validate_request_authority(&self.head).map_err(|_| Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/1.1"))
->>>>>>> cli
     }
 
     /// The target of the CONNECT that comes before an https request.
