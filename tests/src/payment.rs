@@ -1,0 +1,213 @@
+//! A wallet with a throwaway key, and the payments that the SDKs would make with it: x402 v1 and v2, scheme `exact`, EIP-3009 on
+//! Base Sepolia USDC. Payments come out as JSON that a test may bend before it is encoded.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use k256::ecdsa::SigningKey;
+use serde_json::{Value, json};
+use sha3::{Digest as _, Keccak256};
+
+/// Base Sepolia USDC.
+pub const ASSET: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+/// CAIP-2 of Base Sepolia.
+pub const NETWORK: &str = "eip155:84532";
+/// The payee that the tests' sellers name.
+pub const PAYEE: &str = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+/// One cent.
+pub const CENT: &str = "10000";
+
+/// The `payments` section that fits these payments.
+pub fn settings() -> Value {
+    json!({ "payments": {
+        "networks": [NETWORK], "assets": [format!("{NETWORK}/{ASSET}")], "max_amount": "1.00", "require_challenge": false,
+    }})
+}
+
+/// A key made for one test.
+pub struct Wallet {
+    key: SigningKey,
+    /// Its address, lower case.
+    pub address: String,
+}
+
+impl Default for Wallet {
+    fn default() -> Self {
+        let key = SigningKey::from_slice(&rand::random::<[u8; 32]>()).expect("nearly every 32 bytes are a key");
+        let point = key.verifying_key().to_encoded_point(false);
+        let hash = keccak(&[&point.as_bytes()[1..]]);
+        Self {
+            key,
+            address: format!("0x{}", hex::encode(&hash[12..])),
+        }
+    }
+}
+
+/// The fields that get signed, and the signer's domain.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// Payee.
+    pub to: String,
+    /// Atomic amount.
+    pub value: String,
+    /// Unix seconds.
+    pub valid_after: u64,
+    /// Unix seconds.
+    pub valid_before: u64,
+    /// 32 bytes.
+    pub nonce: [u8; 32],
+    /// Token contract of the domain.
+    pub asset: String,
+    /// Chain of the domain.
+    pub chain_id: u64,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            to: PAYEE.to_owned(),
+            value: CENT.to_owned(),
+            valid_after: 0,
+            valid_before: now() + 60,
+            nonce: rand::random(),
+            asset: ASSET.to_owned(),
+            chain_id: 84532,
+        }
+    }
+}
+
+impl Terms {
+    /// The same for another payee.
+    pub fn to(payee: &str) -> Self {
+        Self {
+            to: payee.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn authorization(&self, from: &str) -> Value {
+        json!({
+            "from": from, "to": self.to, "value": self.value, "validAfter": self.valid_after.to_string(),
+            "validBefore": self.valid_before.to_string(), "nonce": format!("0x{}", hex::encode(self.nonce)),
+        })
+    }
+}
+
+impl Wallet {
+    /// The EIP-712 signature of `terms` under the USDC domain, 65 bytes in hex.
+    pub fn sign(&self, terms: &Terms) -> String {
+        let domain = keccak(&[
+            &keccak(&[b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"]),
+            &keccak(&[b"USDC"]),
+            &keccak(&[b"2"]),
+            &word(u128::from(terms.chain_id)),
+            &address(&terms.asset),
+        ]);
+        let message = keccak(&[
+            &keccak(&[
+                b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)",
+            ]),
+            &address(&self.address),
+            &address(&terms.to),
+            &word(terms.value.parse().unwrap_or(0)),
+            &word(u128::from(terms.valid_after)),
+            &word(u128::from(terms.valid_before)),
+            &terms.nonce,
+        ]);
+        let digest = keccak(&[b"\x19\x01", &domain, &message]);
+        let (signature, recovery) = self.key.sign_prehash_recoverable(&digest).expect("32 bytes");
+        format!("0x{}{:02x}", hex::encode(signature.to_bytes()), 27 + recovery.to_byte())
+    }
+
+    /// A v2 payment for `url`.
+    pub fn v2(&self, url: &str, terms: &Terms) -> Value {
+        json!({
+            "x402Version": 2,
+            "payload": { "signature": self.sign(terms), "authorization": terms.authorization(&self.address) },
+            "resource": { "url": url, "description": "one cent", "mimeType": "application/json" },
+            "accepted": {
+                "scheme": "exact", "network": format!("eip155:{}", terms.chain_id), "amount": terms.value, "asset": terms.asset,
+                "payTo": terms.to, "maxTimeoutSeconds": 300, "extra": { "name": "USDC", "version": "2" },
+            },
+        })
+    }
+
+    /// A v1 payment.
+    pub fn v1(&self, terms: &Terms) -> Value {
+        json!({
+            "x402Version": 1, "scheme": "exact", "network": "base-sepolia",
+            "payload": { "signature": self.sign(terms), "authorization": terms.authorization(&self.address) },
+        })
+    }
+}
+
+/// The header value of a payment.
+pub fn encode(payment: &Value) -> String {
+    encode_text(&payment.to_string())
+}
+
+/// The header value of a payment whose JSON is bent as text.
+pub fn encode_text(json: &str) -> String {
+    STANDARD.encode(json)
+}
+
+/// A challenge (v2 `PAYMENT-REQUIRED` value) for `url` at one cent.
+pub fn challenge(url: &str) -> String {
+    encode(&json!({
+        "x402Version": 2, "error": "Payment required",
+        "resource": { "url": url, "description": "one cent", "mimeType": "application/json" },
+        "accepts": [{
+            "scheme": "exact", "network": NETWORK, "amount": CENT, "asset": ASSET, "payTo": PAYEE, "maxTimeoutSeconds": 300,
+            "extra": { "name": "USDC", "version": "2" },
+        }],
+    }))
+}
+
+/// Unix seconds.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs()
+}
+
+/// Spells an address with its EIP-55 checksum.
+pub fn checksummed(address: &str) -> String {
+    let digits = address.trim_start_matches("0x").to_ascii_lowercase();
+    let hash = hex::encode(keccak(&[digits.as_bytes()]));
+    let spell = |(digit, marker): (char, u8)| if marker >= b'8' { digit.to_ascii_uppercase() } else { digit };
+    format!("0x{}", digits.chars().zip(hash.bytes()).map(spell).collect::<String>())
+}
+
+fn keccak(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Keccak256::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+fn word(number: u128) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[16..].copy_from_slice(&number.to_be_bytes());
+    word
+}
+
+fn address(text: &str) -> [u8; 32] {
+    let mut word = [0; 32];
+    if let Ok(bytes) = hex::decode(text.trim_start_matches("0x")) {
+        let start = 32_usize.saturating_sub(bytes.len());
+        word[start..].copy_from_slice(&bytes[..bytes.len().min(32)]);
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recorded from a real SDK's payment: the digest has to come out the same, or every test below proves nothing.
+    #[test]
+    fn checksums_and_addresses_come_out_as_the_network_has_them() {
+        assert_eq!(checksummed(&PAYEE.to_ascii_lowercase()), PAYEE);
+        assert_eq!(checksummed(ASSET), ASSET);
+    }
+}
