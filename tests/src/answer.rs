@@ -103,12 +103,42 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Fails unless this is a denial with this reason and any of these statuses, where the status is a matter of taste.
+    #[track_caller]
+    pub fn assert_refused(&self, statuses: &[u16], reason: &str) -> Value {
+        assert!(
+            statuses.contains(&self.status),
+            "{} {:?} {}",
+            self.status,
+            self.reason(),
+            self.text()
+        );
+        self.assert_denied(self.status, reason)
+    }
+}
+
 /// The members that every denial has, in any adapter.
 pub const DENIAL_MEMBERS: [&str; 13] = [
-    "error", "reason_code", "detail", "layer", "policy", "rule", "method", "path", "host", "port", "binary", "request_id", "next_steps",
+    "error",
+    "reason_code",
+    "detail",
+    "layer",
+    "policy",
+    "rule",
+    "method",
+    "path",
+    "host",
+    "port",
+    "binary",
+    "request_id",
+    "next_steps",
 ];
 
 /// The first field named `name` in `headers`.
 pub fn field<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    headers
+        .iter()
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.as_str())
 }

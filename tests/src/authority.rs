@@ -52,14 +52,20 @@ impl Authority {
     /// A leaf for `name` and its key, both PEM, for servers that are not ours.
     pub fn leaf_pem(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
-        let leaf = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
+        let leaf = CertificateParams::new(vec![name.to_owned()])
+            .unwrap()
+            .signed_by(&key, &self.issuer)
+            .unwrap();
         (leaf.pem(), key.serialize_pem())
     }
 
     /// A server that is certified as `name`.
     pub fn server(&self, name: &str, alpn: Alpn) -> Arc<ServerConfig> {
         let key = KeyPair::generate().unwrap();
-        let leaf = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
+        let leaf = CertificateParams::new(vec![name.to_owned()])
+            .unwrap()
+            .signed_by(&key, &self.issuer)
+            .unwrap();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()

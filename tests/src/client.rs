@@ -106,8 +106,17 @@ impl<'a> Ask<'a> {
 
     /// As HTTP/1.1, in origin-form or absolute-form.
     pub fn h1(&self, via: Via) -> Vec<u8> {
-        let scheme_and_authority = if via == Via::AbsoluteForm { format!("http://{}", self.authority()) } else { String::new() };
-        let mut text = format!("{} {scheme_and_authority}{} HTTP/1.1\r\nHost: {}\r\n", self.method, self.target, self.authority());
+        let scheme_and_authority = if via == Via::AbsoluteForm {
+            format!("http://{}", self.authority())
+        } else {
+            String::new()
+        };
+        let mut text = format!(
+            "{} {scheme_and_authority}{} HTTP/1.1\r\nHost: {}\r\n",
+            self.method,
+            self.target,
+            self.authority()
+        );
         for (name, value) in &self.headers {
             text += &format!("{name}: {value}\r\n");
         }
@@ -128,7 +137,9 @@ impl Tollgate {
     /// A tunnel to `authority`, or the refusal.
     pub async fn tunnel(&self, authority: &str) -> Result<H1, Answer> {
         let mut connection = self.dial().await;
-        let answer = connection.request(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n")).await;
+        let answer = connection
+            .request(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\n"))
+            .await;
         if answer.status == 200 { Ok(connection) } else { Err(answer) }
     }
 

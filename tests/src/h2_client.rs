@@ -51,7 +51,9 @@ impl H2 {
 
     /// One whole exchange.
     pub async fn ask(&mut self, ask: &Ask<'_>) -> Answer {
-        self.try_ask(ask).await.unwrap_or_else(|error| panic!("no answer but {error}: {} {}", ask.method, ask.target))
+        self.try_ask(ask)
+            .await
+            .unwrap_or_else(|error| panic!("no answer but {error}: {} {}", ask.method, ask.target))
     }
 
     /// One whole exchange, or the error that took its place.
@@ -119,5 +121,7 @@ fn answer(head: &Response<()>, body: Bytes, trailers: &http::HeaderMap, ending: 
 }
 
 fn pairs(map: &http::HeaderMap) -> Vec<(String, String)> {
-    map.iter().map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect()
+    map.iter()
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect()
 }

@@ -39,8 +39,12 @@ impl H2Origin {
                 count.fetch_add(1, Ordering::SeqCst);
                 let (tls, script) = (Arc::clone(&tls), Arc::clone(&script));
                 running.spawn(async move {
-                    let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else { return };
-                    let Ok(mut connection) = h2::server::handshake(stream).await else { return };
+                    let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else {
+                        return;
+                    };
+                    let Ok(mut connection) = h2::server::handshake(stream).await else {
+                        return;
+                    };
                     let mut streams = JoinSet::new();
                     while let Some(Ok((request, respond))) = connection.accept().await {
                         streams.spawn(script(request, respond));

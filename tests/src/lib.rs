@@ -26,6 +26,7 @@ pub mod scripted;
 pub mod tollgate;
 pub mod verdict_peer;
 pub mod wire;
+pub mod world;
 
 use std::time::Duration;
 

@@ -171,11 +171,23 @@ fn h1() -> hyper::server::conn::http1::Builder {
     builder
 }
 
-async fn answer<F: Fn(&Seen) -> Reply>(connection: usize, request: Request<Incoming>, log: Arc<Log>, reply: Arc<F>) -> Result<Reply, Infallible> {
+async fn answer<F: Fn(&Seen) -> Reply>(
+    connection: usize,
+    request: Request<Incoming>,
+    log: Arc<Log>,
+    reply: Arc<F>,
+) -> Result<Reply, Infallible> {
     let (head, body) = request.into_parts();
-    let headers: Vec<(String, String)> =
-        head.headers.iter().map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())).collect();
-    let authority = head.uri.authority().map(ToString::to_string).or_else(|| field(&headers, "host").map(ToOwned::to_owned));
+    let headers: Vec<(String, String)> = head
+        .headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect();
+    let authority = head
+        .uri
+        .authority()
+        .map(ToString::to_string)
+        .or_else(|| field(&headers, "host").map(ToOwned::to_owned));
     let target = head.uri.path_and_query().map_or_else(|| head.uri.to_string(), ToString::to_string);
     let collected = body.collect().await;
     let (body, trailers) = match collected {
@@ -209,7 +221,11 @@ pub fn standard(seen: &Seen) -> Reply {
     let mut parts = path.trim_start_matches('/').split('/');
     match (parts.next(), parts.next()) {
         (Some("status"), Some(code)) => {
-            let code = code.parse().ok().and_then(|code| StatusCode::from_u16(code).ok()).unwrap_or(StatusCode::NOT_FOUND);
+            let code = code
+                .parse()
+                .ok()
+                .and_then(|code| StatusCode::from_u16(code).ok())
+                .unwrap_or(StatusCode::NOT_FOUND);
             reply(code, "")
         }
         (Some("bytes"), Some(count)) => reply(StatusCode::OK, vec![b'x'; count.parse().unwrap_or(0)]),

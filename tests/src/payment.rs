@@ -86,6 +86,29 @@ impl Terms {
         }
     }
 
+    /// The EIP-712 digest of these terms for the payer `from`.
+    pub fn digest(&self, from: &str) -> [u8; 32] {
+        let domain = keccak(&[
+            &keccak(&[b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"]),
+            &keccak(&[b"USDC"]),
+            &keccak(&[b"2"]),
+            &word(u128::from(self.chain_id)),
+            &address(&self.asset),
+        ]);
+        let message = keccak(&[
+            &keccak(&[
+                b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)",
+            ]),
+            &address(from),
+            &address(&self.to),
+            &word(self.value.parse().unwrap_or(0)),
+            &word(u128::from(self.valid_after)),
+            &word(u128::from(self.valid_before)),
+            &self.nonce,
+        ]);
+        keccak(&[b"\x19\x01", &domain, &message])
+    }
+
     fn authorization(&self, from: &str) -> Value {
         json!({
             "from": from, "to": self.to, "value": self.value, "validAfter": self.valid_after.to_string(),
@@ -97,26 +120,7 @@ impl Terms {
 impl Wallet {
     /// The EIP-712 signature of `terms` under the USDC domain, 65 bytes in hex.
     pub fn sign(&self, terms: &Terms) -> String {
-        let domain = keccak(&[
-            &keccak(&[b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"]),
-            &keccak(&[b"USDC"]),
-            &keccak(&[b"2"]),
-            &word(u128::from(terms.chain_id)),
-            &address(&terms.asset),
-        ]);
-        let message = keccak(&[
-            &keccak(&[
-                b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)",
-            ]),
-            &address(&self.address),
-            &address(&terms.to),
-            &word(terms.value.parse().unwrap_or(0)),
-            &word(u128::from(terms.valid_after)),
-            &word(u128::from(terms.valid_before)),
-            &terms.nonce,
-        ]);
-        let digest = keccak(&[b"\x19\x01", &domain, &message]);
-        let (signature, recovery) = self.key.sign_prehash_recoverable(&digest).expect("32 bytes");
+        let (signature, recovery) = self.key.sign_prehash_recoverable(&terms.digest(&self.address)).expect("32 bytes");
         format!("0x{}{:02x}", hex::encode(signature.to_bytes()), 27 + recovery.to_byte())
     }
 
@@ -204,9 +208,24 @@ fn address(text: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// Recorded from a real SDK's payment: the digest has to come out the same, or every test below proves nothing.
+    /// A payment that `@x402/fetch` made: our digest has to be the one it signed, or the tests with our own wallet prove nothing.
     #[test]
-    fn checksums_and_addresses_come_out_as_the_network_has_them() {
+    fn the_digest_is_the_one_that_a_real_sdk_signed() {
+        let mut terms = Terms {
+            valid_before: 1_796_073_533,
+            ..Terms::default()
+        };
+        let nonce = hex::decode("339cfdc5e03732fd972258715b56e1ec62547189c00d63fad4cdc1237b42e513").unwrap();
+        terms.nonce.copy_from_slice(&nonce);
+        let digest = terms.digest("0xf128869ce7396F0cbB6d2E2743a7BCDd39a6A671");
+        assert_eq!(
+            hex::encode(digest),
+            "e214a4f837677c5c54aafcdcbad8846955583930d6cc713a6532d1816b05fbf8"
+        );
+    }
+
+    #[test]
+    fn addresses_are_spelled_with_their_checksum() {
         assert_eq!(checksummed(&PAYEE.to_ascii_lowercase()), PAYEE);
         assert_eq!(checksummed(ASSET), ASSET);
     }

@@ -19,7 +19,10 @@ pub struct Entry<'a> {
 pub fn document(entries: &[Entry<'_>]) -> String {
     let mut text = String::from("version: 1\nnetwork_policies:\n");
     for entry in entries {
-        text += &format!("  {}:\n    endpoints:\n      - host: \"{}\"\n        ports: {:?}\n", entry.name, entry.host, entry.ports);
+        text += &format!(
+            "  {}:\n    endpoints:\n      - host: \"{}\"\n        ports: {:?}\n",
+            entry.name, entry.host, entry.ports
+        );
         for line in entry.lines {
             text += &format!("        {line}\n");
         }

@@ -32,7 +32,11 @@ impl Conversation {
 
     /// Reads the content that belongs to `head`.
     pub async fn body(&mut self, head: &Head) -> Bytes {
-        let framing = if head.header("transfer-encoding").is_some() { Framing::Chunked } else { Framing::Length };
+        let framing = if head.header("transfer-encoding").is_some() {
+            Framing::Chunked
+        } else {
+            Framing::Length
+        };
         self.peer.read_body(framing, head).await.0
     }
 

@@ -115,7 +115,12 @@ impl Setup {
         for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
             command.env_remove(name);
         }
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let stderr = collect(child.stderr.take().unwrap());
         let (send, ready) = mpsc::channel();
         let stdout = child.stdout.take().unwrap();
@@ -200,7 +205,10 @@ impl Tollgate {
     pub fn audit_events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.audit).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+        whole
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+            .collect()
     }
 
     /// Waits for an audit line that has all members of `pattern`.
@@ -221,7 +229,9 @@ impl Tollgate {
     /// A resource of the admin listener.
     pub async fn admin(&self, path: &str) -> Answer {
         let mut connection = H1::dial(self.admin).await;
-        connection.request(format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.admin)).await
+        connection
+            .request(format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.admin))
+            .await
     }
 
     /// The readiness answer: status and document.
@@ -326,11 +336,21 @@ pub fn binary() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).expect("a test lies in target/PROFILE/deps");
     let target = profile.parent().expect("a profile lies in target");
-    [profile.to_owned(), target.join("debug"), target.join("quick"), target.join("release")]
-        .into_iter()
-        .map(|dir| dir.join("tollgate"))
-        .find(|path| path.is_file())
-        .unwrap_or_else(|| panic!("no tollgate binary in {}; run `cargo build -p tollgate` first, or set TOLLGATE_BIN", target.display()))
+    [
+        profile.to_owned(),
+        target.join("debug"),
+        target.join("quick"),
+        target.join("release"),
+    ]
+    .into_iter()
+    .map(|dir| dir.join("tollgate"))
+    .find(|path| path.is_file())
+    .unwrap_or_else(|| {
+        panic!(
+            "no tollgate binary in {}; run `cargo build -p tollgate` first, or set TOLLGATE_BIN",
+            target.display()
+        )
+    })
 }
 
 /// Whether `value` has every member of `pattern`, at any depth.

@@ -73,7 +73,11 @@ impl Says {
         let body = response["body"].to_string();
         let mut text = format!("{}\r\n", response["status_line"].as_str().unwrap());
         for (name, value) in response["headers"].as_object().unwrap() {
-            let value = if name == "Content-Length" { body.len().to_string() } else { value.as_str().unwrap().to_owned() };
+            let value = if name == "Content-Length" {
+                body.len().to_string()
+            } else {
+                value.as_str().unwrap().to_owned()
+            };
             text += &format!("{name}: {value}\r\n");
         }
         format!("{text}\r\n{body}")
@@ -83,7 +87,10 @@ impl Says {
 /// A 200 with this document.
 pub fn ok(document: &Value) -> String {
     let body = document.to_string();
-    format!("HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// One question as it came.

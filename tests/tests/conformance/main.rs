@@ -1,0 +1,16 @@
+//! What the published interface promises: routes, denials, request hygiene, addresses, reload, health, metrics, audit.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod addresses;
+mod authority;
+mod hygiene;
+mod operation;
+mod paths;
+mod reload;
+mod routes;
+mod upstream;

@@ -1,0 +1,129 @@
+//! An origin that cannot be reached is a typed answer on every way in, never a bare close.
+
+use serde_json::json;
+use tollgate_tests::authority::{Alpn, Authority};
+use tollgate_tests::client::{Ask, Via};
+use tollgate_tests::origin::{Origin, standard};
+use tollgate_tests::policy::{self, HOST};
+use tollgate_tests::scripted::Scripted;
+use tollgate_tests::tollgate::Setup;
+use tollgate_tests::world::World;
+
+/// A port that nothing listens on.
+async fn closed_port() -> u16 {
+    tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+}
+
+#[tokio::test]
+async fn a_refused_dial_is_a_502() {
+    let port = closed_port().await;
+    let gate = Setup::new(policy::open(&[port])).local_host().start();
+    for via in Via::ALL {
+        let body = gate
+            .fetch(via, &Ask::get(port, "/"))
+            .await
+            .assert_denied(502, "upstream_unreachable");
+        assert_eq!(body["error"], "upstream_unreachable", "{via:?}");
+    }
+    gate.audited(json!({ "reason_code": "upstream_unreachable", "host": HOST })).await;
+    assert!(
+        gate.metric("tollgate_upstream_errors_total", &[("reason_code", "upstream_unreachable")])
+            .await
+            >= 4.0
+    );
+}
+
+#[tokio::test]
+async fn origins_with_an_unverifiable_certificate_are_a_502() {
+    let (trusted, foreign) = (Authority::default(), Authority::default());
+    let unknown = Origin::tls(&foreign, Alpn::H2).await;
+    let misnamed = Origin::start(Some(trusted.server("wrong.example.test", Alpn::H2)), standard).await;
+    let gate = Setup::new(policy::open(&[unknown.port(), misnamed.port()]))
+        .local_host()
+        .trust(&trusted)
+        .start();
+    for via in [Via::TlsH1, Via::TlsH2] {
+        for origin in [&unknown, &misnamed] {
+            gate.fetch(via, &Ask::get(origin.port(), "/"))
+                .await
+                .assert_denied(502, "upstream_tls_invalid");
+            origin.assert_no_request();
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_origin_that_speaks_no_tls_is_a_502() {
+    let plain = Origin::plain().await;
+    let gate = Setup::new(policy::open(&[plain.port()])).local_host().start();
+    let answer = gate.fetch(Via::TlsH1, &Ask::get(plain.port(), "/")).await;
+    assert!(
+        matches!(answer.reason(), Some("upstream_tls_invalid" | "upstream_unreachable")),
+        "{answer:?}"
+    );
+    assert_eq!(answer.status, 502);
+}
+
+#[tokio::test]
+async fn an_origin_that_answers_nonsense_is_a_502() {
+    for nonsense in [
+        "SSH-2.0-x\r\n\r\n",
+        "HTTP/1.1\r\n\r\n",
+        "HTTP/1.1 2000 Hm\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    ] {
+        let origin = Scripted::start(None, move |mut peer| async move { peer.answer_all(nonsense).await }).await;
+        let gate = Setup::new(policy::open(&[origin.port()])).local_host().start();
+        let answer = gate.fetch(Via::AbsoluteForm, &Ask::get(origin.port(), "/")).await;
+        assert_eq!(answer.status, 502, "{nonsense:?}: {answer:?}");
+        assert!(answer.reason().is_some_and(|reason| reason.starts_with("upstream_")), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_origin_that_hangs_up_without_an_answer_is_a_502() {
+    let origin = Scripted::start(None, |mut peer| async move {
+        peer.request().await;
+    })
+    .await;
+    let gate = Setup::new(policy::open(&[origin.port()])).local_host().start();
+    for method in ["GET", "POST"] {
+        let answer = gate.fetch(Via::AbsoluteForm, &Ask::get(origin.port(), "/").method(method)).await;
+        answer.assert_denied(502, "upstream_unreachable");
+    }
+}
+
+#[tokio::test]
+async fn a_new_connection_to_an_address_that_takes_no_connection_times_out() {
+    let policy = policy::document(&[policy::Entry {
+        name: "dark",
+        host: "dark.example.test",
+        ports: &[80],
+        lines: &["protocol: rest", "enforcement: enforce", "access: full"],
+    }]);
+    let gate = Setup::new(policy)
+        .host("dark.example.test", "10.255.255.1")
+        .config(json!({ "upstream": { "connect_timeout": "300ms" } }))
+        .start();
+    let started = std::time::Instant::now();
+    let answer = gate.fetch(Via::AbsoluteForm, &Ask::get(80, "/").host("dark.example.test")).await;
+    assert!(
+        matches!(answer.reason(), Some("upstream_timeout" | "upstream_unreachable")),
+        "{answer:?}"
+    );
+    assert!(matches!(answer.status, 502 | 504));
+    assert!(started.elapsed() < std::time::Duration::from_secs(3), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn the_world_still_turns_after_all_this() {
+    let world = World::open().await;
+    for via in Via::ALL {
+        world.get(via, "/").await.assert_allowed();
+    }
+}

@@ -1,0 +1,106 @@
+//! Interim answers and `Expect: 100-continue`.
+
+use std::time::{Duration, Instant};
+
+use tollgate_tests::client::{Ask, Via};
+use tollgate_tests::policy::HOST;
+use tollgate_tests::world::World;
+
+use super::scripted;
+
+#[tokio::test]
+async fn early_hints_are_passed_on_at_once() {
+    let (gate, origin) = scripted(|mut peer| async move {
+        while peer.request().await.is_some() {
+            peer.send("HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n").await;
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+        }
+    })
+    .await;
+    let mut h1 = gate.tls_h1(origin.port()).await;
+    let started = Instant::now();
+    h1.send(Ask::get(origin.port(), "/").h1(Via::TlsH1)).await;
+    let head = tollgate_tests::within("hints", h1.read_head()).await.unwrap();
+    assert!(head.first_line.starts_with("HTTP/1.1 103"), "{head:?}");
+    assert!(
+        started.elapsed() < Duration::from_millis(350),
+        "held back for {:?}",
+        started.elapsed()
+    );
+    assert_eq!(head.header("link"), Some("</a.css>; rel=preload"));
+    let answer = h1.answer("GET").await;
+    assert_eq!((answer.status, answer.text().as_str()), (200, "ok"));
+    assert_eq!(
+        h1.request(Ask::get(origin.port(), "/").h1(Via::TlsH1)).await.status,
+        200,
+        "the connection is kept"
+    );
+}
+
+#[tokio::test]
+async fn an_unexpected_100_of_the_origin_is_not_the_answer() {
+    let (gate, origin) = scripted(|mut peer| async move {
+        peer.answer_all("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            .await
+    })
+    .await;
+    for via in [Via::TlsH1, Via::TlsH2] {
+        let answer = gate.fetch(via, &Ask::get(origin.port(), "/").method("POST")).await;
+        assert_eq!((answer.status, answer.text().as_str()), (200, "ok"), "{via:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_expects_100_gets_it_and_its_connection_is_kept() {
+    let world = World::open().await;
+    let port = world.tls.port();
+    let mut h1 = world.gate.tls_h1(port).await;
+    for round in 0..2 {
+        let started = Instant::now();
+        h1.send(format!(
+            "POST /echo HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+        ))
+        .await;
+        let head = tollgate_tests::within("100", h1.read_head()).await.unwrap();
+        assert!(head.first_line.starts_with("HTTP/1.1 100"), "round {round}: {head:?}");
+        assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
+        h1.send("hello").await;
+        let answer = h1.answer("POST").await;
+        assert_eq!(answer.text(), "hello", "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn a_denied_request_gets_no_100() {
+    let rules = ["access: read-only"];
+    let world = World::start(|ports| tollgate_tests::policy::ruled(ports, &rules), |setup| setup).await;
+    let port = world.tls.port();
+    let mut h1 = world.gate.tls_h1(port).await;
+    h1.send(format!(
+        "POST /echo HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+    ))
+    .await;
+    let answer = h1.answer("POST").await;
+    assert!(answer.interim.is_empty(), "{answer:?}");
+    answer.assert_denied(403, "method_not_allowed");
+    world.tls.assert_no_request();
+}
+
+#[tokio::test]
+async fn a_final_answer_instead_of_100_is_passed_on() {
+    let (gate, origin) = scripted(|mut peer| async move {
+        while peer.head().await.is_some() {
+            peer.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                .await;
+        }
+    })
+    .await;
+    let mut h1 = gate.tls_h1(origin.port()).await;
+    h1.send(format!(
+        "POST /echo HTTP/1.1\r\nHost: {HOST}:{}\r\nContent-Length: 500000\r\nExpect: 100-continue\r\n\r\n",
+        origin.port()
+    ))
+    .await;
+    assert_eq!(h1.answer("POST").await.status, 417);
+}
