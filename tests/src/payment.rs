@@ -109,6 +109,11 @@ impl Terms {
         keccak(&[b"\x19\x01", &domain, &message])
     }
 
+    /// The nonce as the wire has it, without `0x`.
+    pub fn nonce_hex(&self) -> String {
+        hex::encode(self.nonce)
+    }
+
     fn authorization(&self, from: &str) -> Value {
         json!({
             "from": from, "to": self.to, "value": self.value, "validAfter": self.valid_after.to_string(),

@@ -280,10 +280,10 @@ async fn a_denied_request_in_a_pipeline_does_not_take_the_next_one_along() {
     let rules = ["rules:", "  - allow: { method: GET, path: \"/v1/**\" }"];
     let world = World::start(|ports| policy::ruled(ports, &rules), |setup| setup).await;
     let port = world.plain.port();
-    let get = Ask::get(port, "/v1/a").h1(Via::AbsoluteForm);
-    let post = Ask::get(port, "/v1/a").method("POST").h1(Via::AbsoluteForm);
+    let allowed = Ask::get(port, "/v1/a").h1(Via::AbsoluteForm);
+    let denied = Ask::get(port, "/v1/a").method("POST").h1(Via::AbsoluteForm);
     let mut connection = world.gate.dial().await;
-    connection.send([get, post].concat()).await;
+    connection.send([allowed, denied].concat()).await;
     connection.answer("GET").await.assert_allowed();
     // The second is answered with its own denial, or the connection has ended after the first; it never reaches the origin.
     if let Ok(answer) = connection.answer_or_end("POST").await {

@@ -42,7 +42,7 @@ async fn early_hints_are_passed_on_at_once() {
 async fn an_unexpected_100_of_the_origin_is_not_the_answer() {
     let (gate, origin) = scripted(|mut peer| async move {
         peer.answer_all("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-            .await
+            .await;
     })
     .await;
     for via in [Via::TlsH1, Via::TlsH2] {

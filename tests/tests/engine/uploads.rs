@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tollgate_tests::client::{Ask, Via};
+use tollgate_tests::client::Ask;
 use tollgate_tests::h2_client::{H2, collect, send_all};
 use tollgate_tests::policy::HOST;
 use tollgate_tests::within;

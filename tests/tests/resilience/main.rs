@@ -1,0 +1,11 @@
+//! What one client, many clients or a broken neighbour cannot do to the others.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod crowds;
+mod slow;
+mod storm;
