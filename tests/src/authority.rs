@@ -49,10 +49,10 @@ impl Authority {
         self.issuer.pem()
     }
 
-    /// A leaf for `name` and its key, both PEM, for servers that are not ours.
-    pub fn leaf_pem(&self, name: &str) -> (String, String) {
+    /// A leaf for `names` and its key, both PEM, for servers that are not ours.
+    pub fn leaf_pem(&self, names: &[&str]) -> (String, String) {
         let key = KeyPair::generate().unwrap();
-        let leaf = CertificateParams::new(vec![name.to_owned()])
+        let leaf = CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>())
             .unwrap()
             .signed_by(&key, &self.issuer)
             .unwrap();

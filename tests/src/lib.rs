@@ -22,6 +22,7 @@ pub mod h2_origin;
 pub mod origin;
 pub mod payment;
 pub mod policy;
+pub mod real_clients;
 pub mod scripted;
 pub mod tollgate;
 pub mod verdict_peer;

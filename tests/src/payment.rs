@@ -123,6 +123,11 @@ impl Terms {
 }
 
 impl Wallet {
+    /// The key, for an SDK.
+    pub fn key_hex(&self) -> String {
+        format!("0x{}", hex::encode(self.key.to_bytes()))
+    }
+
     /// The EIP-712 signature of `terms` under the USDC domain, 65 bytes in hex.
     pub fn sign(&self, terms: &Terms) -> String {
         let (signature, recovery) = self.key.sign_prehash_recoverable(&terms.digest(&self.address)).expect("32 bytes");

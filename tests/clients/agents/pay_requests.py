@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""A paying client: x402 over requests. usage: URL ; env EVM_KEY, proxy, CA. One JSON line."""
+import json
+import os
+import sys
+
+import requests
+from eth_account import Account
+from x402 import x402ClientSync
+from x402.http.clients import wrapRequestsWithPayment
+from x402.mechanisms.evm.exact import register_exact_evm_client
+
+client = register_exact_evm_client(x402ClientSync(), Account.from_key(os.environ["EVM_KEY"]))
+session = wrapRequestsWithPayment(requests.Session(), client)
+try:
+    answer = session.get(sys.argv[1], timeout=15)
+    receipt = answer.headers.get("payment-response") or answer.headers.get("x-payment-response")
+    print(json.dumps({"status": answer.status_code, "body": answer.text[:2000], "receipt": receipt, "reason": answer.headers.get("x-tollgate-reason")}))
+except Exception as error:
+    print(json.dumps({"exception": type(error).__name__, "message": str(error)[:300]}))

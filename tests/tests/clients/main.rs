@@ -1,0 +1,13 @@
+//! Unmodified clients of the real world, each in its own process, through the proxy. See `clients/README.md` for what they are.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod curl;
+mod git;
+mod plain;
+mod shops;
+mod x402;
