@@ -34,6 +34,17 @@ pub fn document(entries: &[Entry<'_>]) -> String {
     text
 }
 
+/// The same document, for one binary only.
+#[must_use]
+pub fn for_binary(document: &str, path: &str) -> String {
+    document.replace("\"/**\"", &format!("\"{path}\""))
+}
+
+/// The path of the running test, which is the client's binary in most tests.
+pub fn own_binary() -> String {
+    std::env::current_exe().unwrap().to_str().unwrap().to_owned()
+}
+
 /// [`HOST`] on these ports, everything allowed, inspected as HTTP.
 pub fn open(ports: &[u16]) -> String {
     document(&[Entry {

@@ -35,7 +35,7 @@ impl Setup {
                 "insecure": { "allow_loopback": true },
             }),
             roots: Vec::new(),
-            environment: vec![("RUST_LOG".to_owned(), "info".to_owned())],
+            environment: vec![("TOLLGATE_LOG".to_owned(), "info".to_owned())],
             descriptors: None,
         }
     }
@@ -199,6 +199,14 @@ impl Tollgate {
     /// What it has written to standard error so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().unwrap().clone()
+    }
+
+    /// Waits until standard error holds `text`, and gives back all of it.
+    pub async fn logged(&self, text: &str) -> String {
+        eventually(&format!("{text:?} on standard error"), || {
+            Some(self.stderr()).filter(|log| log.contains(text))
+        })
+        .await
     }
 
     /// All audit lines so far.

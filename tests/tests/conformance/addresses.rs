@@ -193,7 +193,8 @@ async fn allowed_ips_narrow_and_widen() {
         .config(json!({ "upstream": { "connect_timeout": "200ms" } }))
         .start();
     let inside = gate.fetch(Via::AbsoluteForm, &Ask::get(80, "/").host("in.wild.example.test")).await;
-    assert!(inside.reason().is_some_and(|reason| reason.starts_with("upstream_")), "{inside:?}");
+    // Some networks answer for such addresses; all that matters is that the guard let it pass.
+    assert!(inside.reason().is_none_or(|reason| reason.starts_with("upstream_")), "{inside:?}");
     let outside = gate
         .fetch(Via::AbsoluteForm, &Ask::get(80, "/").host("out.wild.example.test"))
         .await;

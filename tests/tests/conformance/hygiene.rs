@@ -322,7 +322,7 @@ async fn http2_without_tls_is_refused_in_a_tunnel() {
 #[tokio::test]
 async fn bytes_that_are_not_http_are_refused_where_they_must_be_read() {
     let world = World::open().await;
-    for bytes in ["SSH-2.0-OpenSSH_9.2p1\r\n", "\0\0\0\0\0\0\0\0", "\x16\x02\0\0"] {
+    for bytes in ["SSH-2.0-OpenSSH_9.2p1\r\n", "\0\0\0\0\0\0\0\0", "\u{7f}ELF"] {
         let mut tunnel = world.gate.tunnel(&format!("{HOST}:{}", world.plain.port())).await.unwrap();
         tunnel.send(bytes).await;
         match tunnel.answer_or_end("GET").await {

@@ -73,9 +73,13 @@ async fn every_decision_is_counted_once() {
 
 #[tokio::test]
 async fn audit_lines_follow_the_published_members() {
-    let world = World::open().await;
+    let own = |ports: &[u16]| policy::for_binary(&policy::open(ports), &policy::own_binary());
+    let world = World::start(own, |setup| setup).await;
     world.get(Via::TlsH2, "/x?q=1").await.assert_allowed();
-    let event = world.gate.audited(json!({ "decision": "allow", "host": HOST })).await;
+    let event = world
+        .gate
+        .audited(json!({ "decision": "allow", "host": HOST, "adapter": "tunnel" }))
+        .await;
     for member in [
         "time",
         "request_id",
@@ -102,7 +106,7 @@ async fn audit_lines_follow_the_published_members() {
 }
 
 #[tokio::test]
-async fn a_policy_that_cannot_be_read_stops_the_start_with_line_and_column() {
+async fn a_policy_that_cannot_be_read_denies_everything_and_says_where_it_is_wrong() {
     for (policy, hint) in [
         (
             "version: 1\nnetwork_policies:\n  api:\n    endpoints:\n      - hosst: a.example.test\n        port: 443\n",
@@ -115,9 +119,12 @@ async fn a_policy_that_cannot_be_read_stops_the_start_with_line_and_column() {
         ("version: 1\nnetwork_policies:\n  a: {}\n  a: {}\n", "a"),
         ("version: 1\nnetwork_policies: [\n", "policy.yaml"),
     ] {
-        let Err(why) = Setup::new(policy).try_start() else {
-            panic!("loaded: {policy}")
-        };
+        let gate = Setup::new(policy).local_host().start();
+        assert_eq!(gate.readyz().await.0, 503, "loaded: {policy}");
+        gate.fetch(Via::PlainTunnel, &Ask::get(443, "/"))
+            .await
+            .assert_denied(403, "no_policy");
+        let why = gate.logged("policy.yaml:").await;
         assert!(why.contains("policy.yaml:") && why.contains("error") && why.contains(hint), "{why}");
         let located = why.split("policy.yaml:").nth(1).unwrap_or_default();
         let mut numbers = located.split(':');
@@ -127,7 +134,7 @@ async fn a_policy_that_cannot_be_read_stops_the_start_with_line_and_column() {
 }
 
 #[tokio::test]
-async fn protocols_that_are_not_built_yet_are_refused_at_load() {
+async fn protocols_that_are_not_built_yet_are_not_taken_for_something_else() {
     for protocol in ["graphql", "websocket", "json-rpc", "mcp", "tcp", "sql"] {
         let line = format!("protocol: {protocol}");
         let lines = [line.as_str(), "enforcement: audit", "access: full"];
@@ -137,10 +144,12 @@ async fn protocols_that_are_not_built_yet_are_refused_at_load() {
             ports: &[443],
             lines: &lines,
         }]);
-        let Err(why) = Setup::new(policy).try_start() else {
-            panic!("{protocol} was loaded")
-        };
-        assert!(why.contains("error") && why.contains("policy.yaml:"), "{protocol}: {why}");
+        let gate = Setup::new(policy).local_host().start();
+        assert_eq!(gate.readyz().await.0, 503, "{protocol} was loaded");
+        gate.fetch(Via::PlainTunnel, &Ask::get(443, "/"))
+            .await
+            .assert_denied(403, "no_policy");
+        gate.logged("policy.yaml:").await;
     }
 }
 
@@ -154,7 +163,8 @@ async fn unknown_members_of_the_operators_file_stop_the_start() {
 #[tokio::test]
 async fn weakening_switches_are_logged_at_start() {
     let world = World::open().await;
-    assert!(world.gate.stderr().contains("allow_loopback"), "{}", world.gate.stderr());
+    world.gate.logged("allow_loopback").await;
+    assert!(world.gate.readyz().await.1.contains("allow_loopback"), "readiness does not tell");
 }
 
 #[tokio::test]

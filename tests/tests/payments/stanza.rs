@@ -133,9 +133,12 @@ async fn stanzas_that_would_open_a_hole_do_not_load() {
         ("no endpoints", open.clone() + &stanza("{}", "{ include: [] }")),
     ];
     for (name, policy) in table {
-        let Err(why) = Setup::new(policy).config(payment::settings()).try_start() else {
-            panic!("{name} was loaded")
-        };
-        assert!(why.contains("policy.yaml:") && why.contains("error"), "{name}: {why}");
+        let gate = Setup::new(policy).local_host().config(payment::settings()).start();
+        assert_eq!(gate.readyz().await.0, 503, "{name} was loaded");
+        gate.fetch(Via::PlainTunnel, &Ask::get(443, "/"))
+            .await
+            .assert_denied(403, "no_policy");
+        let why = gate.logged("policy.yaml:").await;
+        assert!(why.contains("error"), "{name}: {why}");
     }
 }

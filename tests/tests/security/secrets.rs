@@ -35,7 +35,7 @@ async fn secrets_show_in_no_output(log: &str) {
             .config(settings)
             .config(json!({ "credentials": [{ "placeholder": "KEY", "from_env": "REAL", "hosts": [policy::HOST] }] }))
             .env("REAL", CREDENTIAL)
-            .env("RUST_LOG", log)
+            .env("TOLLGATE_LOG", log)
     };
     let world = World::start(|ports| policy::ruled(ports, &rules), add).await;
     let wallet = Wallet::default();
