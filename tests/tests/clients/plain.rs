@@ -56,14 +56,16 @@ async fn they_reach_what_is_listed_and_are_told_why_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn audit_lines_name_the_interpreter() {
-    let world = World::open().await;
+    // The calling binary is looked for only where a rule asks for it.
+    let python = |ports: &[u16]| policy::for_binary(&policy::open(ports), "/**/python*");
+    let world = World::start(python, |setup| setup).await;
     let mut command = program(AGENTS[0]);
     behind(&mut command, &world.gate);
     command.arg(format!("https://{HOST}:{}/", world.tls.port()));
     answers(command).await;
     let event = world
         .gate
-        .audited(serde_json::json!({ "decision": "allow", "host": HOST, "path": "/" }))
+        .audited(serde_json::json!({ "decision": "allow", "adapter": "tunnel" }))
         .await;
     assert!(
         event["process"]["binary"].as_str().is_some_and(|binary| binary.contains("python")),

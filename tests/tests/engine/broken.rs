@@ -61,9 +61,10 @@ async fn a_stream_that_the_client_resets_ends_at_the_origin() {
     })
     .await;
     let mut h2 = gate.tls_h2(origin.port()).await;
-    let (response, mut sender) = h2
-        .open(tollgate_tests::h2_client::H2::head(&Ask::get(origin.port(), "/")), false)
-        .await;
+    let ask = Ask::get(origin.port(), "/")
+        .method("POST")
+        .header("content-type", "application/grpc");
+    let (response, mut sender) = h2.open(tollgate_tests::h2_client::H2::head(&ask), false).await;
     let answer = within("head", response).await.unwrap();
     sender.send_reset(h2::Reason::CANCEL);
     drop(answer);

@@ -158,6 +158,7 @@ async fn repeated_fields_keep_their_number_and_order() {
 async fn many_streams_share_one_origin_connection() {
     let (gate, origin) = before(Alpn::H2).await;
     let mut h2 = gate.tls_h2(origin.port()).await;
+    h2.ask(&Ask::get(origin.port(), "/")).await.assert_allowed();
     let mut answers = Vec::new();
     for number in 0..60 {
         let target = format!("/slow/50?n={number}");
@@ -169,8 +170,25 @@ async fn many_streams_share_one_origin_connection() {
     for answer in answers {
         tollgate_tests::within("answer", answer).await.unwrap().unwrap().assert_allowed();
     }
-    assert_eq!(origin.requests().len(), 60);
+    assert_eq!(origin.requests().len(), 61);
     assert!(origin.connections() <= 2, "{} connections", origin.connections());
+}
+
+#[tokio::test]
+async fn a_burst_of_streams_on_a_new_tunnel_does_not_dial_once_per_stream() {
+    let (gate, origin) = before(Alpn::H2).await;
+    let mut h2 = gate.tls_h2(origin.port()).await;
+    let mut answers = Vec::new();
+    for _ in 0..60 {
+        let (response, _) = h2
+            .open(tollgate_tests::h2_client::H2::head(&Ask::get(origin.port(), "/slow/50")), true)
+            .await;
+        answers.push(tokio::spawn(tollgate_tests::h2_client::collect(response)));
+    }
+    for answer in answers {
+        tollgate_tests::within("answer", answer).await.unwrap().unwrap().assert_allowed();
+    }
+    assert!(origin.connections() <= 4, "{} connections for 60 streams", origin.connections());
 }
 
 #[tokio::test]

@@ -146,7 +146,8 @@ async fn a_flood_of_payments_asks_four_at_a_time_and_never_fails_open() {
     // Somebody else is served meanwhile.
     let started = Instant::now();
     world.get(Via::AbsoluteForm, "/free").await.assert_allowed();
-    assert!(started.elapsed() < Duration::from_secs(1));
+    // Much of this is recovering 200 signers without optimisation.
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     let mut passed = 0;
     for answer in answers {
         match tollgate_tests::within("answer", answer).await.unwrap().unwrap().reason() {

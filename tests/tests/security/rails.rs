@@ -28,7 +28,8 @@ async fn the_operators_rails_are_shut_by_name_port_and_address_whatever_the_poli
     let rail = Origin::plain().await;
     let elsewhere = Origin::start_at("127.0.0.3:0", None, standard).await;
     let tls = Origin::tls(&authority, tollgate_tests::authority::Alpn::H2).await;
-    let ports = [rail.port(), elsewhere.port(), tls.port()];
+    let neighbour = Origin::plain().await;
+    let ports = [rail.port(), elsewhere.port(), tls.port(), neighbour.port()];
     let names = ["rail.example.test", "bank.example.test", "cidr.example.test"];
     for lines in [FULL, AUDIT] {
         let entries: Vec<Entry<'_>> = names
@@ -64,8 +65,10 @@ async fn the_operators_rails_are_shut_by_name_port_and_address_whatever_the_poli
         elsewhere.assert_untouched();
         tls.assert_untouched();
         // The same host on another port is no rail.
-        gate.fetch(Via::AbsoluteForm, &Ask::get(tls.port(), "/").host("bank.example.test"))
+        let answer = gate
+            .fetch(Via::AbsoluteForm, &Ask::get(neighbour.port(), "/").host("bank.example.test"))
             .await;
+        answer.assert_allowed();
         assert!(
             gate.metric("tollgate_rail_denied_total", &[("reason_code", "rail_destination")])
                 .await
@@ -230,6 +233,7 @@ async fn a_broadcast_under_another_content_type_is_still_a_broadcast() {
         Some("text/plain;charset=UTF-8"),
         Some("application/x-www-form-urlencoded"),
         Some("application/octet-stream"),
+        Some("application/grpc"),
         Some("x"),
         None,
     ] {
@@ -240,6 +244,15 @@ async fn a_broadcast_under_another_content_type_is_still_a_broadcast() {
         }
         let answer = world.gate.fetch(Via::TlsH1, &ask).await;
         assert_eq!(answer.reason(), Some("rail_broadcast"), "{content_type:?}: {answer:?}");
+    }
+    // Over HTTP/2 gRPC may stream in both directions; saying so must not keep JSON from being read.
+    for content_type in ["application/grpc", "application/grpc-web+json", "application/json"] {
+        let mut ask = Ask::get(world.tls.port(), "/rpc")
+            .method("POST")
+            .header("content-type", content_type);
+        ask.body = raw.as_bytes();
+        let answer = world.gate.fetch(Via::TlsH2, &ask).await;
+        assert_eq!(answer.reason(), Some("rail_broadcast"), "{content_type:?} over HTTP/2: {answer:?}");
     }
     for method in ["PUT", "PATCH"] {
         let answer = world

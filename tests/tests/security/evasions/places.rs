@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tollgate_tests::client::{Ask, Via};
 use tollgate_tests::payment::{self, encode};
 use tollgate_tests::policy::{self, HOST};
@@ -50,38 +50,40 @@ async fn a_payment_in_another_place_than_its_header() {
 async fn a_payment_in_a_body() {
     let (world, peer) = generous().await;
     let payment = v2(&url(&world, Via::TlsH1));
-    let value = encode(&payment);
+    let call = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let bodies = [
-        ("naked in JSON", "application/json", payment.to_string()),
-        ("base64 in a JSON string", "application/json", json!({ "note": value }).to_string()),
-        ("only the signed part", "application/json", payment["payload"].to_string()),
-        ("a form field", "application/x-www-form-urlencoded", format!("a={}", value.replace('=', "%3D").replace('+', "%2B"))),
-        ("multipart", "multipart/form-data; boundary=x", format!("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n{payment}\r\n--x--\r\n")),
+        ("naked", payment.clone()),
+        ("base64 in a string", json!({ "note": encode(&payment) })),
+        ("only the signed part", payment["payload"].clone()),
         (
             "MCP _meta",
-            "application/json",
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "t", "_meta": { "x402/payment": payment } } }).to_string(),
+            call("tools/call", json!({ "name": "t", "_meta": { "x402/payment": payment } })),
         ),
         (
             "A2A metadata",
-            "application/json",
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "message/send", "params": { "message": { "metadata": { "x402.payment.payload": payment } } } }).to_string(),
+            call(
+                "message/send",
+                json!({ "message": { "metadata": { "x402.payment.payload": payment } } }),
+            ),
         ),
-        ("MPP credential at the root", "application/json", json!({ "jsonrpc": "2.0", "id": 1, "method": "x", "_meta": { "org.paymentauth/credential": {} } }).to_string()),
+        (
+            "MPP credential",
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "x", "_meta": { "org.paymentauth/credential": {} } }),
+        ),
     ];
-    for (name, content_type, body) in &bodies {
+    for (name, body) in &bodies {
+        let body = body.to_string();
         for via in [Via::AbsoluteForm, Via::TlsH1, Via::TlsH2] {
-            let mut ask = Ask::get(world.port(via), "/log")
-                .method("POST")
-                .header("content-type", *content_type);
-            ask.body = body.as_bytes();
-            let answer = world.gate.fetch(via, &ask).await;
-            assert!(
-                answer
-                    .reason()
-                    .is_some_and(|reason| reason.starts_with("payment_") || reason.starts_with("rail_")),
-                "{name} {via:?}: {answer:?}"
-            );
+            for content_type in ["application/json", "text/plain", "application/octet-stream"] {
+                let mut ask = Ask::get(world.port(via), "/log")
+                    .method("POST")
+                    .header("content-type", content_type);
+                ask.body = body.as_bytes();
+                let answer = world.gate.fetch(via, &ask).await;
+                let reason = answer.reason().unwrap_or("none");
+                let refused = reason.starts_with("payment_") || reason.starts_with("rail_");
+                assert!(refused, "{name} {content_type} {via:?}: {reason}: {}", answer.text());
+            }
         }
     }
     assert!(peer.questions().is_empty());
@@ -101,7 +103,14 @@ async fn method_overrides_and_forwarded_hosts_change_nothing() {
         let ask = Ask::get(world.tls.port(), "/paid")
             .header("PAYMENT-SIGNATURE", encode(&payment))
             .header(name, value);
-        world.gate.fetch(Via::TlsH1, &ask).await.assert_denied(403, "payment_mismatch");
+        let answer = world.gate.fetch(Via::TlsH1, &ask).await;
+        assert!(
+            matches!(
+                answer.reason(),
+                Some("payment_mismatch" | "method_not_allowed" | "authority_mismatch")
+            ),
+            "{name}: {answer:?}"
+        );
     }
     assert!(peer.questions().is_empty());
     world.tls.assert_untouched();
