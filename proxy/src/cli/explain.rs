@@ -59,7 +59,7 @@ struct Explained<'a> {
     notes: Vec<String>,
 }
 
-pub(super) fn run(arguments: Arguments) -> Result<Exit, CliError> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     let rehearsal = Rehearsal::new(&arguments.documents.settings()?)?;
     if arguments.format == Format::Human && !rehearsal.warnings.is_empty() {
         output::error(&rehearsal.warnings);
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit, CliError> {
         .enable_all()
         .build()
         .map_err(CliError::Runtime)?;
-    let explained = runtime.block_on(explain(&arguments, &rehearsal))?;
+    let explained = runtime.block_on(explain(arguments, &rehearsal))?;
     match arguments.format {
         Format::Human => output::verbatim(&human::text(&explained)),
         Format::Json => output::result(json::document(&explained)),

@@ -158,7 +158,7 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
         Command::Exec(arguments) => exec::run(arguments),
         Command::Env(arguments) => env::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
-        Command::Explain(arguments) => explain::run(arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

@@ -4,14 +4,13 @@
 //! [`exchange`](super::exchange) and the CONNECT before it call; only the order is repeated here, and a test holds it against a
 //! running proxy. Nothing is resolved, dialled, reserved or asked of a service.
 
+mod report;
 mod wire;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method};
 use pingora::http::RequestHeader;
-use tollgate_policy::{Authority, Explanation, Facts, HttpFacts, Inspection, Reason};
+use tollgate_policy::{Authority, Facts, HttpFacts, Inspection, Reason};
 
 use super::body;
 use super::engine::Binaries;
@@ -22,11 +21,12 @@ use super::payment;
 use crate::config::Limits;
 use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Resolver, Security};
-use crate::gate::{Caller, Denial, Gate, Layer, PaymentFacts, Request, Route, Ruleset};
+use crate::gate::{Caller, Denial, Gate, Layer, Request, Route, Ruleset};
 use crate::verdict::BackendName;
 use crate::x402::claim::Claim;
 use wire::Wire;
 
+pub use report::{DryRequest, DryRun, Finding, Pass, Stage, Step};
 pub use wire::UrlError;
 
 /// All of an [`Engine`](super::Engine) that judges.
@@ -41,104 +41,6 @@ pub struct DryEngine {
     pub limits: Limits,
     /// Whether `binaries` are enforced.
     pub binaries: Binaries,
-}
-
-/// A request as its client would send it.
-pub struct DryRequest<'a> {
-    /// The method.
-    pub method: &'a Method,
-    /// The URL, absolute.
-    pub url: &'a str,
-    /// The fields; Host and Content-Length are added where they are missing.
-    pub headers: &'a [(HeaderName, HeaderValue)],
-    /// The body; may be empty.
-    pub body: Bytes,
-    /// Who asks.
-    pub caller: &'a Caller,
-}
-
-/// A step on a request's way, in the order in which they are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stage {
-    /// CONNECT: rail by name, policy by host, port and binary.
-    Connection,
-    /// The addresses of the name.
-    Address,
-    /// The head: well-formed, canonical, one authority; rail by name, policy by method, path and query, rail by target and scheme.
-    Request,
-    /// Our own checks of a payment.
-    Payment,
-    /// A JSON body: rail by what it asks for.
-    Body,
-    /// The verdict on a payment.
-    Verdict,
-    /// Credentials that the header points at.
-    Credentials,
-}
-
-/// What a step found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finding {
-    /// Nothing against it.
-    Passed,
-    /// It would be denied if the endpoint were enforced.
-    WouldDeny,
-    /// Denied: the last step.
-    Denied,
-    /// Only known at run time.
-    Unknown,
-}
-
-/// One step.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Step {
-    /// Which.
-    pub stage: Stage,
-    /// What it found.
-    pub finding: Finding,
-    /// In one sentence.
-    pub detail: String,
-}
-
-/// What lets a request pass.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pass {
-    /// The key of the rule.
-    pub policy: Option<String>,
-    /// The allow rule within it.
-    pub rule: Option<String>,
-    /// What it would be denied for, if the endpoint were enforced.
-    pub would_deny: Option<Reason>,
-    /// The payment that passed our own checks.
-    pub payment: Option<PaymentFacts>,
-}
-
-/// The whole.
-pub struct DryRun {
-    /// Up to the first denial.
-    pub steps: Vec<Step>,
-    /// How far it got.
-    pub layer: Layer,
-    /// Where it goes.
-    pub authority: Option<Authority>,
-    /// The canonical path, once the head has been read.
-    pub path: Option<String>,
-    /// The policy's own trace.
-    pub policy: Option<Explanation>,
-    /// The answer.
-    pub outcome: Result<Pass, Denial>,
-}
-
-impl DryRun {
-    fn step(&mut self, stage: Stage, finding: Finding, detail: impl Into<String>) {
-        self.steps.push(Step {
-            stage,
-            finding,
-            detail: detail.into(),
-        });
-    }
 }
 
 impl DryEngine {
@@ -178,7 +80,7 @@ impl DryEngine {
                 let authority = wire.connect_authority()?;
                 match self.connect(rules, &authority, request.caller, run, stage)? {
                     Through::Read => Some(Arc::new(Destination::new(authority, Security::Tls))),
-                    Through::Unread(pass) => return Ok(pass),
+                    Through::Unread(pass) => return Ok(*pass),
                 }
             }
         };
@@ -256,28 +158,25 @@ impl DryEngine {
                 "the endpoint's TLS is not terminated (`tls: skip`), so requests pass unread",
             );
             let (policy, rule) = (route.policy.map(str::to_owned), route.rule);
-            return Ok(Through::Unread(Pass {
+            return Ok(Through::Unread(Box::new(Pass {
                 policy,
                 rule,
                 would_deny: route.would_deny,
                 payment: None,
-            }));
+            })));
         }
         Ok(Through::Read)
     }
 
     fn addresses(&self, route: &Route<'_>, authority: &Authority, run: &mut DryRun) -> Result<(), Denial> {
-        match self.resolver.known(&authority.host) {
-            Some(addresses) => {
-                self.gate.judge_addresses(route, authority, &addresses)?;
-                let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-                run.step(Stage::Address, Finding::Passed, format!("{} may be dialled", shown.join(", ")));
-            }
-            None => {
-                let detail = "the name is not looked up here; at run time all its addresses are judged before anything is dialled";
-                run.step(Stage::Address, Finding::Unknown, detail);
-            }
-        }
+        let Some(addresses) = self.resolver.known(&authority.host) else {
+            let detail = "the name is not looked up here; at run time all its addresses are judged before anything is dialled";
+            run.step(Stage::Address, Finding::Unknown, detail);
+            return Ok(());
+        };
+        self.gate.judge_addresses(route, authority, &addresses)?;
+        let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        run.step(Stage::Address, Finding::Passed, format!("{} may be dialled", shown.join(", ")));
         Ok(())
     }
 
@@ -394,7 +293,7 @@ enum Through {
     /// Requests that are read.
     Read,
     /// Bytes that are not.
-    Unread(Pass),
+    Unread(Box<Pass>),
 }
 
 fn transfer(claim: &Claim) -> String {

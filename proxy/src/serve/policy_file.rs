@@ -57,11 +57,11 @@ pub(super) struct Judged {
 }
 
 /// Loads a policy's text, and has every rule look at it.
-pub(super) fn judge(source: &str, stanzas: &Stanzas<'_>, rails: &Rails) -> Judged {
+pub(super) fn judge(source: &str, stanzas: Stanzas<'_>, rails: &Rails) -> Judged {
     let Loaded {
         policy,
         diagnostics: mut findings,
-    } = tollgate_policy::load(source, stanzas);
+    } = tollgate_policy::load(source, &stanzas);
     findings.extend(policy.iter().flat_map(|policy| crate::gate::lints::findings(policy, rails)));
     Judged { policy, findings }
 }
@@ -138,7 +138,7 @@ impl PolicyFile {
 
     fn apply(&self, source: &str) {
         let stanzas = Stanzas { operator: &self.payments };
-        let Judged { policy, findings } = judge(source, &stanzas, &self.engine.gate.standing().rails);
+        let Judged { policy, findings } = judge(source, stanzas, &self.engine.gate.standing().rails);
         let text = rendered(&findings, &self.path, source);
         let Some(policy) = policy else { return self.reject(text) };
         for warning in findings.iter().filter(|finding| finding.severity == Severity::Warning) {

@@ -61,7 +61,7 @@ impl Rehearsal {
         let stanzas = Stanzas {
             operator: &config.payments,
         };
-        let Judged { policy, findings } = policy_file::judge(&source, &stanzas, &gate.standing().rails);
+        let Judged { policy, findings } = policy_file::judge(&source, stanzas, &gate.standing().rails);
         let of = |severity| -> Vec<_> { findings.iter().filter(|finding| finding.severity == severity).cloned().collect() };
         let Some(policy) = policy else {
             return Err(RehearsalError::Policy(policy_file::rendered(

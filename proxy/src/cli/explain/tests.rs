@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::too_many_lines)]
 
 use std::time::Duration;
 
@@ -46,12 +46,12 @@ network_policies:
     binaries: [ { path: "/**" } ]
 "#;
 
-const CONFIG: &str = r#"
+const CONFIG: &str = r"
 rails: { hosts: [ rail.example.com ], addresses: [ 198.51.100.9/32 ] }
 upstream: { hosts: { fixed.example.com: [ 127.0.0.1 ], mirror.example.com: [ 198.51.100.9 ] } }
 verdict: { backend: local, payees: payees.yaml }
 credentials: [ { placeholder: TOKEN, from_env: NOT_SET_ANYWHERE, hosts: [ api.example.com ] } ]
-"#;
+";
 
 struct Place(tempfile::TempDir);
 
