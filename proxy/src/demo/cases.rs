@@ -55,7 +55,7 @@ struct Arrivals {
     /// Payments that are not byte for byte what the agent sent.
     altered: usize,
     rail: usize,
-    /// Connections to the origin or the seller without any of these.
+    /// Connections to the origin or the seller without a request.
     idle: usize,
 }
 
@@ -287,18 +287,17 @@ impl Agent<'_> {
         let now = self.mark();
         let arrived = self.world.seller.payments().split_off(before.payments);
         let (paid, altered): (Vec<_>, Vec<_>) = arrived.iter().partition(|payment| self.signed.last() == Some(payment));
-        let mut arrivals = Arrivals {
-            requests: now.requests - before.requests,
-            unpaid: now.unpaid - before.unpaid,
+        let (requests, unpaid) = (now.requests - before.requests, now.unpaid - before.unpaid);
+        // Each request has a tunnel of its own, so there are at most as many connections as requests.
+        let used = requests + unpaid + arrived.len();
+        Arrivals {
+            requests,
+            unpaid,
             paid: paid.len(),
             altered: altered.len(),
             rail: now.rail - before.rail,
-            idle: 0,
-        };
-        if arrivals == NOTHING {
-            arrivals.idle = now.connections - before.connections;
+            idle: (now.connections - before.connections).saturating_sub(used),
         }
-        arrivals
     }
 }
 
