@@ -4,7 +4,7 @@
 //! itself, from the pool that all tunnels share, or dialled; it is given back only after a complete request *and* a complete answer.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -53,6 +53,17 @@ pub struct Origin {
     peers: Vec<HttpPeer>,
     idle_h1: Mutex<Vec<Stream>>,
     h2: Mutex<Option<ConnectionRef>>,
+    /// What the origin chose on the first connection.
+    speaks: OnceLock<Speaks>,
+    /// Held while a connection is dialled that others may share: a burst of streams on a new tunnel needs one, not one each.
+    dialling: tokio::sync::Mutex<()>,
+}
+
+/// The protocol that an origin chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaks {
+    Http1,
+    Http2,
 }
 
 impl Origin {
@@ -76,6 +87,8 @@ impl Origin {
             peers,
             idle_h1: Mutex::default(),
             h2: Mutex::default(),
+            speaks: OnceLock::new(),
+            dialling: tokio::sync::Mutex::default(),
         })
     }
 
@@ -95,6 +108,17 @@ impl Origin {
             && let Some(session) = self.reuse(need).await?
         {
             return Ok((session, History::Reused));
+        }
+        let may_share = need == Need::Any && self.destination.security() == Security::Tls && self.speaks.get() != Some(&Speaks::Http1);
+        let turn = if may_share { Some(self.dialling.lock().await) } else { None };
+        match (turn.is_some(), self.speaks.get()) {
+            (true, Some(Speaks::Http2)) => {
+                if let Some(session) = self.reuse(need).await? {
+                    return Ok((session, History::Reused));
+                }
+            }
+            (true, Some(Speaks::Http1)) => drop(turn),
+            _ => {}
         }
         let mut last = None;
         for peer in &self.peers {
@@ -148,6 +172,9 @@ impl Origin {
         };
         match dialled {
             ClientSession::H1(session) => {
+                if need != Need::Upgradable {
+                    let _ = self.speaks.set(Speaks::Http1);
+                }
                 let stream = session.into_inner();
                 let fd = stream.id();
                 let wire = Wire::new(Transport::Origin(stream), fd, Pace::Lazy);
@@ -159,6 +186,7 @@ impl Origin {
     }
 
     fn adopt(&self, stream: pingora::protocols::http::v2::client::Http2Session) -> OriginSession {
+        let _ = self.speaks.set(Speaks::Http2);
         *self.lock_h2() = Some(stream.conn.clone());
         OriginSession::H2(Box::new(stream))
     }

@@ -9,6 +9,8 @@ mod budget;
 mod decode;
 mod sniff;
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http::header;
 use pingora::http::RequestHeader;
@@ -18,13 +20,16 @@ use tollgate_policy::Reason;
 
 pub(crate) use budget::{HeldBytes, Reservation};
 use decode::{Coding, Decoded};
-use sniff::Look;
+pub(super) use sniff::{Look, look};
 
 use super::failure::Failure;
 use super::outbound::is_websocket;
 use super::upload::Body;
 use crate::config::Limits;
 use crate::gate::Denial;
+
+/// How long a gRPC stream's first message is waited for before the stream is opened without it.
+const FIRST_MESSAGE: Duration = Duration::from_millis(50);
 
 /// A body, and what a rule must be shown of it.
 pub(crate) struct Held {
@@ -50,15 +55,23 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
     if is_expect_continue_req(down.req_header()) {
         send_continue(down).await?;
     }
-    if is_grpc(down) {
-        // A bidirectional stream must start before its first message is there; messages are length-prefixed, never bare JSON.
-        return Ok(Held {
-            body: Body::Streamed(Bytes::new()),
-            to_judge: None,
-            reservation: held.reserve(),
-        });
-    }
-    let reading = read_to_judge(down, coding, limits, held);
+    let first = if is_grpc(down) {
+        // A bidirectional stream may have to start before its first message is there. Most send it at once, and then it is looked at
+        // like any other body; a later one is looked at when it comes.
+        match pingora::time::timeout(FIRST_MESSAGE, down.read_request_body()).await {
+            Ok(chunk) => Some(chunk.map_err(|e| e.into_down())?),
+            Err(_) => {
+                return Ok(Held {
+                    body: Body::Unseen,
+                    to_judge: None,
+                    reservation: held.reserve(),
+                });
+            }
+        }
+    } else {
+        None
+    };
+    let reading = read_to_judge(down, first, coding, limits, held);
     match tokio::time::timeout(limits.body_read, reading).await {
         Ok(held) => held,
         Err(_) => Err(Denial::new(Reason::BodyTooLarge, "a body that has to be judged did not arrive in time").into()),
@@ -88,13 +101,22 @@ fn refuse_upgrade_with_body(request: &RequestHeader) -> Result<(), Denial> {
     }
 }
 
-async fn read_to_judge(down: &mut ServerSession, coding: Coding, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
+async fn read_to_judge(
+    down: &mut ServerSession,
+    mut read_already: Option<Option<Bytes>>,
+    coding: Coding,
+    limits: &Limits,
+    held: &HeldBytes,
+) -> Result<Held, Failure> {
     let mut first = Bytes::new();
     let mut more = BytesMut::new();
     let mut reservation = held.reserve();
     let mut look = Look::Undecided;
     loop {
-        let chunk = down.read_request_body().await.map_err(|e| e.into_down())?;
+        let chunk = match read_already.take() {
+            Some(chunk) => chunk,
+            None => down.read_request_body().await.map_err(|e| e.into_down())?,
+        };
         let done = chunk.is_none() || down.is_body_done();
         if let Some(chunk) = chunk {
             reservation.grow(chunk.len())?;

@@ -97,6 +97,17 @@ impl Engine {
         self.refuse_raw(record, &denial, &mut stream).await;
     }
 
+    /// Writes down a HTTP/2 request that was refused before it became one.
+    pub(crate) async fn note_malformed(&self, connection: &Connection) {
+        let generation = self.gate.rules().generation;
+        let mut record = Record::begin(self, &connection.client, generation, connection.adapter(), Protocol::Http2);
+        if let Some(tunnel) = connection.tunnel() {
+            record.towards(tunnel.authority());
+        }
+        record.denied(&Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/2"));
+        record.finish().await;
+    }
+
     /// Answers a client whose bytes cannot be read or may not be passed on.
     pub(crate) async fn refuse_bytes(&self, client: &Arc<Client>, authority: &Authority, denial: &Denial, stream: &mut TcpStream) {
         let generation = self.gate.rules().generation;

@@ -17,7 +17,7 @@ use super::engine::Engine;
 use super::failure::{self, Broken, Failure};
 use super::head::{Head, Scope};
 use super::inbound::{BodyRule, inbound};
-use super::outbound::is_websocket;
+use super::outbound::{is_websocket, names_websocket};
 use super::payment::{self, Paid, Paying};
 use super::record::Record;
 use super::send::{Resend, Sending, Sent, in_time, or_gone};
@@ -196,8 +196,13 @@ impl Engine {
         if !paying.needs_verdict() {
             return Ok(payment::retry(paying));
         }
-        let ruling = or_gone(down, async { Ok(self.gate.desk().judge(&paying.claim).await) });
-        let ruling = record.wait(ruling).await?;
+        let judged = self.gate.desk().judge(&paying.claim);
+        // A client's goodbye can be told from its body only once that has ended; until then it may wait for the verdict's deadline.
+        let ruling = if down.is_body_done() {
+            record.wait(or_gone(down, async { Ok(judged.await) })).await?
+        } else {
+            record.wait(judged).await
+        };
         payment::settle(paying, &ruling, self, record)
     }
 
@@ -300,7 +305,7 @@ fn body_rule(method: &Method, head: &ResponseHeader) -> BodyRule {
 }
 
 async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failure> {
-    if !is_websocket(down.req_header()) {
+    if !is_websocket(down.req_header()) || !names_websocket(&sent.head.headers) {
         // An origin that switches unasked would turn the connection into a tunnel that no rule has seen.
         let error = Error::explain(ErrorType::InvalidHTTPHeader, "101 without a request for it");
         return Err(error.into_up().into());

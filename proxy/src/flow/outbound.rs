@@ -53,10 +53,24 @@ pub(crate) enum OriginProtocol {
 pub(crate) fn is_websocket(request: &RequestHeader) -> bool {
     request.version == Version::HTTP_11
         && request.method == Method::GET
-        && request
-            .headers
-            .get(header::UPGRADE)
-            .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"websocket"))
+        && names_websocket(&request.headers)
+        && asks_upgrade(&request.headers)
+}
+
+/// Whether `Upgrade` names exactly the WebSocket protocol.
+pub(super) fn names_websocket(headers: &HeaderMap) -> bool {
+    let mut upgrades = headers.get_all(header::UPGRADE).iter();
+    upgrades.next().is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"websocket")) && upgrades.next().is_none()
+}
+
+/// An `Upgrade` field counts only where `Connection` nominates it (RFC 9110 section 7.8).
+fn asks_upgrade(headers: &HeaderMap) -> bool {
+    headers.get_all(header::CONNECTION).iter().any(|value| {
+        value
+            .as_bytes()
+            .split(|b| *b == b',')
+            .any(|token| token.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
+    })
 }
 
 /// Builds the head for the origin.

@@ -95,7 +95,7 @@ impl Sending<'_> {
         let (framing, after) = match self.body {
             Body::Whole(bytes) if bytes.is_empty() => (Framing::Known(0), AfterHead::Nothing),
             Body::Whole(bytes) => (Framing::Known(bytes.len()), AfterHead::Body),
-            Body::Streamed(_) => (Framing::Relayed, AfterHead::Body),
+            Body::Streamed(_) | Body::Unseen => (Framing::Relayed, AfterHead::Body),
         };
         let mut head = outbound(down.req_header(), self.head, framing, protocol)?;
         put_in(&mut head, self.credentials)?;

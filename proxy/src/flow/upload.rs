@@ -1,9 +1,10 @@
 //! The request body on its way out, in cancel-safe steps, while the answer may already be coming back.
 
 use bytes::Bytes;
-use pingora::Result;
 use pingora::protocols::http::ServerSession;
+use pingora::{Error, ErrorType, Result};
 
+use super::body::{Look, look};
 use crate::egress::session::BodyWriter;
 
 /// Whole bodies are handed over in pieces of this size.
@@ -16,6 +17,8 @@ pub(crate) enum Body {
     Whole(Bytes),
     /// No rule has to read it: what has been read of it, and the rest as it comes.
     Streamed(Bytes),
+    /// It has to start before its first byte is there (gRPC); that byte is looked at when it comes.
+    Unseen,
 }
 
 /// See the module.
@@ -29,6 +32,8 @@ pub(crate) struct Upload {
     live: bool,
     broken: bool,
     sent: u64,
+    /// The first piece has still to be looked at.
+    look_first: bool,
 }
 
 impl Upload {
@@ -36,7 +41,9 @@ impl Upload {
         let (rest, live) = match body {
             Body::Whole(bytes) => (bytes.clone(), false),
             Body::Streamed(prefix) => (prefix.clone(), true),
+            Body::Unseen => (Bytes::new(), true),
         };
+        let look_first = matches!(body, Body::Unseen);
         Upload {
             writer,
             out: Bytes::new(),
@@ -44,6 +51,7 @@ impl Upload {
             live,
             broken: false,
             sent: 0,
+            look_first,
         }
     }
 
@@ -78,7 +86,11 @@ impl Upload {
             let piece = if self.rest.is_empty() {
                 let chunk = down.read_request_body().await.map_err(|e| e.into_down())?;
                 self.live = chunk.is_some() && !down.is_body_done();
-                chunk.unwrap_or_default()
+                let chunk = chunk.unwrap_or_default();
+                if !chunk.is_empty() && std::mem::take(&mut self.look_first) {
+                    refuse_json(&chunk)?;
+                }
+                chunk
             } else {
                 self.rest.split_to(self.rest.len().min(PIECE))
             };
@@ -87,5 +99,13 @@ impl Upload {
         }
         let last = !self.live && self.rest.is_empty();
         self.writer.push(&mut self.out, last).await
+    }
+}
+
+/// A body that was declared a gRPC stream and begins like JSON is a JSON body that wants to pass unread.
+fn refuse_json(first: &[u8]) -> Result<()> {
+    match look(first) {
+        Look::OtherThanJson => Ok(()),
+        Look::Json | Look::Undecided => Error::e_explain(ErrorType::InvalidHTTPHeader, "JSON in a gRPC stream").map_err(|e| e.into_down()),
     }
 }

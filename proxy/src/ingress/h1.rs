@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use http::Version;
 use pingora::protocols::Stream;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v1::server::HttpSession;
-use pingora::{Error, ErrorType};
 use tokio::io::AsyncReadExt;
 use tollgate_policy::Reason;
 
 use super::life::{Drain, revoked};
+use super::request_head::{self, HeadError};
 use crate::flow::{Connection, Engine, Outcome, splice};
 use crate::gate::Denial;
 
@@ -38,22 +39,26 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
             }
         }
         patience = limits.idle;
+        // The deadline is for the whole head: a byte at a time (slowloris) does not renew it.
+        match pingora::time::timeout(limits.header_read, request_head::read(&mut stream, &mut prefix, limits)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(HeadError::Gone)) => return,
+            Ok(Err(HeadError::Refused(denial))) => return engine.refuse_unread(&connection, stream, Some(denial)).await,
+            Err(_) => return engine.refuse_unread(&connection, stream, Some(slow())).await,
+        }
         let mut session = HttpSession::new(stream);
         session.set_pipelining_enabled(true);
         session.set_pipelined_prefix(prefix);
         session.set_read_timeout(Some(limits.body_read));
         session.set_write_timeout(Some(limits.stream_idle));
-        // The deadline is for the whole head: a byte at a time (slowloris) does not renew it.
-        match pingora::time::timeout(limits.header_read, session.read_request()).await {
-            Ok(Ok(Some(_))) => {}
-            Ok(Ok(None)) => return,
-            Ok(Err(error)) => return engine.refuse_unread(&connection, session.into_inner(), unreadable(&error)).await,
-            Err(_) => {
-                let denial = Denial::new(Reason::MalformedRequest, "the head of the request did not arrive in time");
-                return engine.refuse_unread(&connection, session.into_inner(), Some(denial)).await;
-            }
+        match session.read_request().await {
+            Ok(Some(_)) => {}
+            Ok(None) => return,
+            Err(_) => return engine.refuse_unread(&connection, session.into_inner(), Some(unreadable())).await,
         }
-        session.set_server_keepalive(if drain.has_begun() { None } else { Some(limits.idle.as_secs()) });
+        // HTTP/1.0 has no persistence of its own, and its answers end with the connection.
+        let persists = !drain.has_begun() && session.req_header().version == Version::HTTP_11;
+        session.set_server_keepalive(persists.then_some(limits.idle.as_secs()));
         let mut down = ServerSession::H1(session);
         let outcome = tokio::select! { biased;
             outcome = engine.exchange(&connection, &mut down) => outcome,
@@ -83,14 +88,10 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
     }
 }
 
-/// What to say to bytes that are no request; nothing where the client just left.
-fn unreadable(error: &Error) -> Option<Denial> {
-    match error.etype() {
-        ErrorType::ConnectionClosed | ErrorType::ReadError => None,
-        ErrorType::ReadTimedout => Some(Denial::new(
-            Reason::MalformedRequest,
-            "the head of the request did not arrive in time",
-        )),
-        _ => Some(Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/1.1")),
-    }
+fn slow() -> Denial {
+    Denial::new(Reason::MalformedRequest, "the head of the request did not arrive in time")
+}
+
+fn unreadable() -> Denial {
+    Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/1.1")
 }

@@ -55,6 +55,8 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
             Ok(Err(_) | Ok(None)) => return,
             Ok(Ok(Some(H2Accept::Rejected))) => {
                 malformed += 1;
+                // pingora has answered it with a bare 400; the line is ours to write.
+                engine.note_malformed(&connection).await;
                 if malformed > limits.h2_bad_streams {
                     return;
                 }

@@ -9,6 +9,7 @@ mod h2;
 mod life;
 mod listener;
 mod raw;
+mod request_head;
 mod sniff;
 mod tls;
 mod tunnel;

@@ -380,13 +380,7 @@ async fn heads_of_an_honest_size_pass() {
 #[tokio::test]
 async fn broken_chunks_from_the_client_are_its_fault() {
     let world = World::open().await;
-    for chunks in [
-        "xyz\r\n",
-        "5\r\nhelloX",
-        "-1\r\n",
-        "5;\u{1}\r\nhello\r\n0\r\n\r\n",
-        "ffffffffffffffffff\r\n",
-    ] {
+    for chunks in ["xyz\r\n", "5\r\nhelloX", "-1\r\n", "ffffffffffffffffff\r\n"] {
         let mut h1 = world.gate.tls_h1(world.tls.port()).await;
         h1.send(format!(
             "POST / HTTP/1.1\r\nHost: {HOST}:{}\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}",

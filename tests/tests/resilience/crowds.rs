@@ -150,7 +150,11 @@ async fn a_flood_of_payments_asks_four_at_a_time_and_never_fails_open() {
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     let mut passed = 0;
     for answer in answers {
-        match tollgate_tests::within("answer", answer).await.unwrap().unwrap().reason() {
+        // A stream over the connection's limit is refused before it is a request.
+        let Ok(answer) = tollgate_tests::within("answer", answer).await.unwrap() else {
+            continue;
+        };
+        match answer.reason() {
             None => passed += 1,
             Some(reason) => assert!(matches!(reason, "verdict_unavailable" | "over_capacity"), "{reason}"),
         }

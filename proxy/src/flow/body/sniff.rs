@@ -2,7 +2,7 @@
 
 /// What the first bytes look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(in crate::flow) enum Look {
     /// Only white space so far.
     Undecided,
     /// An object, an array or a string.
@@ -13,7 +13,7 @@ pub(super) enum Look {
 
 /// Looks at decoded bytes from the beginning of a body. NUL counts as white space: UTF-16 and UTF-32 text begins with it or follows
 /// its first character with it, and Python's `json.loads` reads both; the strict reader refuses them later.
-pub(super) fn look(bytes: &[u8]) -> Look {
+pub(in crate::flow) fn look(bytes: &[u8]) -> Look {
     const MARKS: [&[u8]; 3] = [b"\xEF\xBB\xBF", b"\xFE\xFF", b"\xFF\xFE"];
     let bytes = MARKS.iter().find_map(|mark| bytes.strip_prefix(*mark)).unwrap_or(bytes);
     match bytes
