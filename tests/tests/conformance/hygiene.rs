@@ -387,7 +387,6 @@ async fn broken_chunks_from_the_client_are_its_fault() {
             world.tls.port()
         ))
         .await;
-        h1.finish_sending().await;
         match h1.answer_or_end("POST").await {
             Ok(answer) => assert_eq!(answer.status, 400, "{chunks:?}: {answer:?}"),
             Err(end) => panic!("{chunks:?}: {end}"),
