@@ -122,7 +122,8 @@ impl Origin {
         }
         let mut last = None;
         for peer in &self.peers {
-            match self.dial(peer, need).await {
+            // Boxed: dialling is rare, and its state would otherwise be part of every idle connection's.
+            match Box::pin(self.dial(peer, need)).await {
                 Ok(session) => return Ok((session, History::New)),
                 Err(e) => last = Some(e.into_up()),
             }

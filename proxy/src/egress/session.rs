@@ -53,7 +53,10 @@ impl OriginSession {
         match self {
             OriginSession::H1(session, wire) => {
                 let chunked = head.headers.contains_key(header::TRANSFER_ENCODING);
-                session.write_request_header(Box::new(head)).await.map_err(|e| e.into_up())?;
+                session
+                    .write_request_header(Box::new(head))
+                    .await
+                    .map_err(pingora::Error::into_up)?;
                 Ok(if chunked {
                     BodyWriter::Chunked(wire.clone())
                 } else {
@@ -62,7 +65,7 @@ impl OriginSession {
             }
             OriginSession::H2(session) => {
                 let end = after == AfterHead::Nothing;
-                session.write_request_header(Box::new(head), end).map_err(|e| e.into_up())?;
+                session.write_request_header(Box::new(head), end).map_err(pingora::Error::into_up)?;
                 Ok(BodyWriter::H2(session.take_request_body_writer().filter(|_| !end)))
             }
         }
@@ -80,7 +83,7 @@ impl OriginSession {
                 Err(e) => Err(e),
             },
         }
-        .map_err(|e| e.into_up())
+        .map_err(pingora::Error::into_up)
     }
 
     /// The next piece of the response body; `None` at its proper end.
@@ -93,7 +96,7 @@ impl OriginSession {
                 other => other,
             },
         }
-        .map_err(|e| e.into_up())
+        .map_err(pingora::Error::into_up)
     }
 
     /// Whether nothing of the answer is left to read.
@@ -108,7 +111,7 @@ impl OriginSession {
     pub(crate) async fn trailers(&mut self) -> Result<Option<HeaderMap>> {
         match self {
             OriginSession::H1(..) => Ok(None),
-            OriginSession::H2(session) => session.read_trailers().await.map_err(|e| e.into_up()),
+            OriginSession::H2(session) => session.read_trailers().await.map_err(pingora::Error::into_up),
         }
     }
 }

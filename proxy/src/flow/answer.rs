@@ -33,8 +33,10 @@ pub(crate) async fn deny(down: &mut ServerSession, denial: &Denial, subject: &Su
     if bodyless {
         write_head(down, Box::new(head), End::HeadOnly).await?;
     } else {
-        down.write_response_header(Box::new(head)).await.map_err(|e| e.into_down())?;
-        down.write_response_body(body, true).await.map_err(|e| e.into_down())?;
+        down.write_response_header(Box::new(head))
+            .await
+            .map_err(pingora::Error::into_down)?;
+        down.write_response_body(body, true).await.map_err(pingora::Error::into_down)?;
     }
     linger(down).await;
     Ok(())
@@ -82,7 +84,7 @@ pub(crate) async fn write_head(down: &mut ServerSession, head: Box<ResponseHeade
             }
         }
     }
-    .map_err(|e| e.into_down())
+    .map_err(pingora::Error::into_down)
 }
 
 /// Whether the client can still be given a status.
@@ -123,7 +125,7 @@ pub(crate) async fn last_words(stream: &mut (impl AsyncRead + AsyncWrite + Unpin
     let talk = async {
         stream.write_all(bytes).await?;
         stream.shutdown().await?;
-        let mut ignored = [0; 4 << 10];
+        let mut ignored = vec![0; 4 << 10];
         let mut left = LINGER_BYTES;
         while left > 0 {
             match stream.read(&mut ignored).await? {

@@ -59,7 +59,9 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
         // A bidirectional stream may have to start before its first message is there. Most send it at once, and then it is looked at
         // like any other body; a later one is looked at when it comes.
         match pingora::time::timeout(FIRST_MESSAGE, down.read_request_body()).await {
-            Ok(chunk) => Some(chunk.map_err(|e| e.into_down())?),
+            Ok(Ok(Some(chunk))) => Already::Chunk(chunk),
+            Ok(Ok(None)) => Already::End,
+            Ok(Err(e)) => return Err(e.into_down().into()),
             Err(_) => {
                 return Ok(Held {
                     body: Body::Unseen,
@@ -69,7 +71,7 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
             }
         }
     } else {
-        None
+        Already::Nothing
     };
     let reading = read_to_judge(down, first, coding, limits, held);
     match tokio::time::timeout(limits.body_read, reading).await {
@@ -101,9 +103,16 @@ fn refuse_upgrade_with_body(request: &RequestHeader) -> Result<(), Denial> {
     }
 }
 
+/// What has been read of a body before it is judged.
+enum Already {
+    Nothing,
+    Chunk(Bytes),
+    End,
+}
+
 async fn read_to_judge(
     down: &mut ServerSession,
-    mut read_already: Option<Option<Bytes>>,
+    mut already: Already,
     coding: Coding,
     limits: &Limits,
     held: &HeldBytes,
@@ -113,9 +122,10 @@ async fn read_to_judge(
     let mut reservation = held.reserve();
     let mut look = Look::Undecided;
     loop {
-        let chunk = match read_already.take() {
-            Some(chunk) => chunk,
-            None => down.read_request_body().await.map_err(|e| e.into_down())?,
+        let chunk = match std::mem::replace(&mut already, Already::Nothing) {
+            Already::Chunk(chunk) => Some(chunk),
+            Already::End => None,
+            Already::Nothing => down.read_request_body().await.map_err(pingora::Error::into_down)?,
         };
         let done = chunk.is_none() || down.is_body_done();
         if let Some(chunk) = chunk {
@@ -175,7 +185,7 @@ fn is_grpc(down: &ServerSession) -> bool {
 async fn send_continue(down: &mut ServerSession) -> Result<(), Failure> {
     if let ServerSession::H1(session) = down {
         session.set_close_on_response_before_downstream_finish(false);
-        session.write_continue_response().await.map_err(|e| e.into_down())?;
+        session.write_continue_response().await.map_err(pingora::Error::into_down)?;
         session.set_close_on_response_before_downstream_finish(true);
     }
     Ok(())

@@ -166,7 +166,7 @@ impl Engine {
             return Caller::Unidentified(Reason::BinaryNotAllowed);
         }
         match self.identities.of(client.address, client.listener).await {
-            Ok(process) => Caller::identified(process_of(process)),
+            Ok(process) => Caller::identified(process_of(&process)),
             Err(IdentityError::Changed { binary }) => Caller::Changed(binary.display().to_string()),
             Err(error) => {
                 tracing::debug!(connection = %client.id, %error, "the calling process cannot be told");
@@ -176,7 +176,7 @@ impl Engine {
     }
 }
 
-fn process_of(process: ClientProcess) -> Process {
+fn process_of(process: &ClientProcess) -> Process {
     Process {
         binary: process.binary.display().to_string(),
         pid: process.pid,

@@ -49,7 +49,7 @@ impl Engine {
         let mut record = Record::begin(self, &connection.client, rules.generation, connection.adapter(), protocol);
         let outcome = match self.run(connection, &rules, down, &mut record).await {
             Ok(outcome) => outcome,
-            Err(failure) => self.refuse(down, failure, &mut record).await,
+            Err(failure) => Box::pin(self.refuse(down, failure, &mut record)).await,
         };
         record.finish().await;
         outcome
@@ -174,19 +174,16 @@ impl Engine {
     ) -> Result<Arc<Origin>, Failure> {
         let known = connection.origin().filter(|origin| *origin.destination() == head.destination);
         let authority = head.destination.authority();
-        let origin = match known {
-            Some(origin) => {
-                // The rules may have changed since the addresses were judged.
-                self.gate.judge_addresses(route, authority, origin.addresses())?;
-                origin
-            }
-            None => {
-                let addresses = record.wait(self.resolve(route, authority)).await?;
-                let caller = self.caller(&connection.client, rules, authority).await;
-                let origin = self.origin(head.destination.clone(), addresses, caller);
-                connection.remember(&origin);
-                origin
-            }
+        let origin = if let Some(origin) = known {
+            // The rules may have changed since the addresses were judged.
+            self.gate.judge_addresses(route, authority, origin.addresses())?;
+            origin
+        } else {
+            let addresses = record.wait(self.resolve(route, authority)).await?;
+            let caller = self.caller(&connection.client, rules, authority).await;
+            let origin = self.origin(head.destination.clone(), addresses, caller);
+            connection.remember(&origin);
+            origin
         };
         record.addresses = origin.addresses().clone();
         Ok(origin)
@@ -222,7 +219,7 @@ impl Engine {
         } = sent;
         let client = down.req_header().version;
         let body = body_rule(&down.req_header().method, &head);
-        inbound(&mut head, client, body).map_err(|e| e.into_up())?;
+        inbound(&mut head, client, body).map_err(pingora::Error::into_up)?;
         let end = if body == BodyRule::Never || session.ended() {
             End::HeadOnly
         } else {
@@ -250,13 +247,13 @@ impl Engine {
                 record.traffic.bytes_up = upload.sent();
                 let Some(piece) = piece else { break };
                 record.traffic.bytes_down += piece.len() as u64;
-                down.write_response_body(piece, false).await.map_err(|e| e.into_down())?;
+                down.write_response_body(piece, false).await.map_err(pingora::Error::into_down)?;
             }
             match session.trailers().await? {
                 Some(trailers) if client == Version::HTTP_2 => down.write_response_trailers(trailers).await,
                 _ => down.write_response_body(Bytes::new(), true).await,
             }
-            .map_err(|e| e.into_down())?;
+            .map_err(pingora::Error::into_down)?;
         }
         record.traffic.bytes_up = upload.sent();
         // Only a complete request and a complete answer leave a connection that the next request may use.
@@ -310,7 +307,7 @@ async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failur
         let error = Error::explain(ErrorType::InvalidHTTPHeader, "101 without a request for it");
         return Err(error.into_up().into());
     }
-    down.write_response_header(sent.head).await.map_err(|e| e.into_down())?;
+    down.write_response_header(sent.head).await.map_err(pingora::Error::into_down)?;
     Ok(Outcome::Upgraded(sent.session))
 }
 

@@ -199,8 +199,10 @@ fn refuse_method_override(request: &RequestHeader) -> Result<(), Denial> {
     Ok(())
 }
 
-/// The target's scheme, its authority where it names one, and its origin form.
-fn split_target<'r>(scope: Scope<'_>, request: &'r RequestHeader) -> Result<(Security, Option<&'r [u8]>, &'r [u8]), Denial> {
+/// The target's scheme, its authority where it names one, and its path and query.
+type SplitTarget<'r> = (Security, Option<&'r [u8]>, &'r [u8]);
+
+fn split_target<'r>(scope: Scope<'_>, request: &'r RequestHeader) -> Result<SplitTarget<'r>, Denial> {
     if request.version == Version::HTTP_2 {
         return split_h2_target(scope, request);
     }
@@ -243,7 +245,7 @@ fn split_target<'r>(scope: Scope<'_>, request: &'r RequestHeader) -> Result<(Sec
     }
 }
 
-fn split_h2_target<'r>(scope: Scope<'_>, request: &'r RequestHeader) -> Result<(Security, Option<&'r [u8]>, &'r [u8]), Denial> {
+fn split_h2_target<'r>(scope: Scope<'_>, request: &'r RequestHeader) -> Result<SplitTarget<'r>, Denial> {
     let Scope::Tunnel(tunnel) = scope else {
         return Err(malformed("HTTP/2 outside a tunnel"));
     };

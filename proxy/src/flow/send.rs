@@ -132,7 +132,7 @@ impl Sending<'_> {
                 // pingora's HTTP/2 server session has no way to send interim answers.
                 status if status < 200 => {
                     if down.req_header().version == Version::HTTP_11 {
-                        down.write_response_header(head).await.map_err(|e| e.into_down())?;
+                        down.write_response_header(head).await.map_err(pingora::Error::into_down)?;
                     }
                 }
                 _ => return Ok((head, upload)),

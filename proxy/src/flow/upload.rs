@@ -84,7 +84,7 @@ impl Upload {
     pub(crate) async fn step(&mut self, down: &mut ServerSession) -> Result<()> {
         if self.out.is_empty() {
             let piece = if self.rest.is_empty() {
-                let chunk = down.read_request_body().await.map_err(|e| e.into_down())?;
+                let chunk = down.read_request_body().await.map_err(pingora::Error::into_down)?;
                 self.live = chunk.is_some() && !down.is_body_done();
                 let chunk = chunk.unwrap_or_default();
                 if !chunk.is_empty() && std::mem::take(&mut self.look_first) {
@@ -106,6 +106,8 @@ impl Upload {
 fn refuse_json(first: &[u8]) -> Result<()> {
     match look(first) {
         Look::OtherThanJson => Ok(()),
-        Look::Json | Look::Undecided => Error::e_explain(ErrorType::InvalidHTTPHeader, "JSON in a gRPC stream").map_err(|e| e.into_down()),
+        Look::Json | Look::Undecided => {
+            Error::e_explain(ErrorType::InvalidHTTPHeader, "JSON in a gRPC stream").map_err(pingora::Error::into_down)
+        }
     }
 }

@@ -40,9 +40,8 @@ fn http1(bytes: &[u8]) -> Speech {
     let is_token = |b: &u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b);
     match line.iter().position(|b| !is_token(b)) {
         Some(end) if end > 0 && matches!(line.get(end), Some(b' ' | b'\t')) => Speech::Http1,
-        Some(_) => Speech::Other,
         None if line.len() < LONGEST_METHOD => Speech::Undecided,
-        None => Speech::Other,
+        _ => Speech::Other,
     }
 }
 

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use super::*;
 
 fn tunnel() -> Arc<Destination> {
@@ -223,7 +223,7 @@ fn a_header_section_over_its_limits_is_refused() {
         request.append_header("a", "b").unwrap();
     }
     let tunnel = tunnel();
-    let mut outcome = |limits: &Limits| {
+    let outcome = |limits: &Limits| {
         Head::read(Scope::Tunnel(&tunnel), &request, Some(raw.as_bytes()), limits)
             .map(|_| ())
             .map_err(|denial| denial.reason)

@@ -67,7 +67,11 @@ async fn an_absolute_target_agrees_with_host_or_is_refused() {
         ("http://a.example/x", "evil.example", Err(Reason::AuthorityMismatch)),
         ("http://a.example/x", "a.example:81", Err(Reason::AuthorityMismatch)),
         ("http://user@a.example/x", "a.example", Err(Reason::MalformedRequest)),
-        ("/fetch/http://other.example", "a.example", Ok("GET /fetch/http://other.example HTTP/1.1")),
+        (
+            "/fetch/http://other.example",
+            "a.example",
+            Ok("GET /fetch/http://other.example HTTP/1.1"),
+        ),
     ];
     for (target, host, expected) in cases {
         let text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
