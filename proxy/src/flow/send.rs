@@ -20,6 +20,9 @@ use crate::egress::wire::CORK;
 /// How long an answer is waited for when sending the request has failed: a 413 or 401 may be on its way.
 const LATE_ANSWER: Duration = Duration::from_secs(1);
 
+/// Once on a connection that turns out to be dead, once on one whose origin wants HTTP/1.1, once on that.
+const MOST_ATTEMPTS: usize = 3;
+
 /// Whether the request may go out a second time when a reused connection turns out to be dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resend {
@@ -50,40 +53,50 @@ pub(crate) struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Sends; resends at most once.
+    /// Sends; resends where that is safe.
     pub(crate) async fn send(mut self, down: &mut ServerSession) -> Result<Sent> {
+        let upgrade = is_websocket(down.req_header());
         let mut need = match self.resend {
-            _ if is_websocket(down.req_header()) => Need::Upgradable,
+            _ if upgrade => Need::Upgradable,
             Resend::WhereSafe => Need::Any,
             Resend::Never => Need::Fresh,
         };
+        let mut attempts = 0;
         loop {
+            attempts += 1;
             let (mut session, history) = self.origin.take(need).await?;
             match self.send_on(&mut session, down).await {
                 Ok((head, upload)) => return Ok(Sent { session, head, upload }),
                 Err(mut error) => {
                     error.retry.decide_reuse(history == History::Reused);
-                    if !self.may_resend(&error, &session, history, down) {
-                        return Err(error);
-                    }
-                    need = if need == Need::Upgradable { need } else { Need::Fresh };
+                    need = match self.resend_on(&error, &session, history, down) {
+                        Some(_) if upgrade && attempts < MOST_ATTEMPTS => Need::Upgradable,
+                        Some(next) if attempts < MOST_ATTEMPTS => next,
+                        _ => return Err(error),
+                    };
                 }
             }
         }
     }
 
-    /// Only where nothing can have been done: the origin says so, or a reused connection was dead and the method is safe.
-    fn may_resend(&self, error: &Error, session: &OriginSession, history: History, down: &ServerSession) -> bool {
+    /// What to send it on again: only where nothing can have been done, because the origin says so, or because a reused connection was
+    /// dead and the method is safe.
+    fn resend_on(&self, error: &Error, session: &OriginSession, history: History, down: &ServerSession) -> Option<Need> {
+        if self.resend == Resend::Never || !matches!(self.body, Body::Whole(_)) {
+            return None;
+        }
+        if *error.etype() == ErrorType::H2Downgrade {
+            // HTTP_1_1_REQUIRED (RFC 9113 section 7): the origin wants this request over HTTP/1.1.
+            return Some(Need::Upgradable);
+        }
         let dead = matches!(
             error.etype(),
             ErrorType::WriteError | ErrorType::ConnectionClosed | ErrorType::ReadError
         );
         let lost = history == History::Reused && *error.esource() == ErrorSource::Upstream && dead;
         let refused = session.is_h2() && !lost && matches!(error.retry, RetryType::Decided(true));
-        self.resend == Resend::WhereSafe
-            && matches!(self.body, Body::Whole(_))
-            && history == History::Reused
-            && (refused || (lost && down.req_header().method.is_safe()))
+        let again = history == History::Reused && (refused || (lost && down.req_header().method.is_safe()));
+        again.then_some(Need::Fresh)
     }
 
     async fn send_on(&mut self, session: &mut OriginSession, down: &mut ServerSession) -> Result<(Box<ResponseHeader>, Upload)> {
