@@ -3,6 +3,7 @@
 //! In: the header fields of a request that every rule has let out. Out: the same fields with `openshell:resolve:env:KEY` replaced,
 //! or a [`CredentialError`], upon which nothing may be sent. The sandbox never holds the secret; it can only point at it.
 
+pub mod config;
 mod placeholder;
 mod secret;
 
@@ -15,7 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use thiserror::Error;
 use tollgate_policy::{Host, Reason};
 
-use crate::config::{BoundHost, CredentialConfig, CredentialsConfig, EnvName};
+use config::{BoundHost, CredentialConfig, CredentialsConfig, EnvName};
 use secret::Secret;
 
 /// A secret that can't be taken from the environment, at start.

@@ -8,15 +8,17 @@ pub mod demo;
 
 pub mod serve;
 
+pub mod config;
+
 pub mod ingress;
 
 pub mod flow;
 
 pub mod gate;
 
-pub mod x402;
-
 pub mod verdict;
+
+pub mod x402;
 
 pub mod egress;
 
@@ -24,11 +26,12 @@ pub mod identity;
 
 pub mod credentials;
 
-pub mod audit;
-pub mod metrics;
-
 pub mod admin;
 
-pub mod config;
+pub mod metrics;
+
+pub mod audit;
+
+pub mod settings;
 
 pub mod logging;

@@ -1,8 +1,8 @@
 //! The README's references can't drift from the code: a reason, limit or metric that is missing there fails here.
 #![allow(clippy::unwrap_used)]
 
-use tollgate::config::Limits;
 use tollgate::metrics::Metrics;
+use tollgate::settings::Limits;
 use tollgate_policy::Reason;
 
 fn readme() -> String {

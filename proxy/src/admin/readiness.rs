@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::audit;
-use crate::config::Weakening;
+use crate::settings::Weakening;
 
 /// A cause for not being ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

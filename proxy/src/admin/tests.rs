@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::audit::{Output, Sink};
-use crate::config::{Insecure, Limits};
 use crate::metrics::Metrics;
+use crate::settings::{Insecure, Limits};
 
 struct House {
     address: SocketAddr,

@@ -5,29 +5,24 @@
 //! Unknown and repeated keys are errors: a misspelt limit must not silently be no limit.
 
 mod audit;
-mod credentials;
 mod error;
-mod insecure;
-mod limits;
 mod listen;
 mod load;
 mod meaning;
 mod places;
 mod tls;
-pub mod units;
 mod upstream;
 
 use serde::Deserialize;
 
+use crate::credentials::config::CredentialsConfig;
 use crate::gate::payment::config::PaymentsConfig;
 use crate::gate::rail::RailsConfig;
+use crate::settings::{Insecure, Limits};
 use crate::verdict::config::VerdictConfig;
 
 pub use audit::AuditConfig;
-pub use credentials::{BoundHost, CredentialConfig, CredentialsConfig, EnvName};
 pub use error::ConfigError;
-pub use insecure::{Insecure, Weakening};
-pub use limits::{LimitRow, Limits};
 pub use listen::ListenConfig;
 pub use tls::TlsConfig;
 pub use upstream::UpstreamConfig;

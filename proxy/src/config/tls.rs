@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use tollgate_certs::LeafLifetime;
 
-use super::units;
+use crate::settings::units;
 
 /// The ephemeral certificate authority, and the roots that origins are verified against.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

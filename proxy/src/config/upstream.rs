@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use tollgate_policy::Host;
 
-use super::units;
+use crate::settings::units;
 
 /// How origins are reached.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -20,7 +20,7 @@ pub struct UpstreamConfig {
     /// Reserved for chaining to another proxy: refused when written.
     #[serde(deserialize_with = "no_proxy_yet")]
     pub proxy: Option<Infallible>,
-    /// How long one attempt to connect may take; the `connect` of [`super::Limits`].
+    /// How long one attempt to connect may take; the `connect` of [`Limits`](crate::settings::Limits).
     #[serde(deserialize_with = "units::duration")]
     pub connect_timeout: Duration,
 }

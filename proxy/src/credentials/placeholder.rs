@@ -8,8 +8,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use memchr::memmem::Finder;
 use zeroize::Zeroizing;
 
+use super::config::EnvName;
 use super::{CredentialError, Secret};
-use crate::config::EnvName;
 
 const MARKER: &[u8] = b"openshell:resolve:env:";
 

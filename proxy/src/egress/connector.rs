@@ -14,7 +14,7 @@ use thiserror::Error;
 use tollgate_policy::Host;
 
 use super::destination::{Destination, Security};
-use crate::config::Limits;
+use crate::settings::Limits;
 
 /// Streams on one origin connection.
 const H2_STREAMS: usize = 100;

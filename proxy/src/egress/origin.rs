@@ -20,7 +20,7 @@ use super::connector::{self, PoolGroup};
 use super::destination::{Destination, Security};
 use super::session::OriginSession;
 use super::wire::{Pace, SharedWire, Transport, Wire};
-use crate::config::Limits;
+use crate::settings::Limits;
 
 /// What the exchange needs of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

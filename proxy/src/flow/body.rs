@@ -25,8 +25,8 @@ pub(super) use sniff::{Look, look};
 use super::failure::Failure;
 use super::outbound::is_websocket;
 use super::upload::Body;
-use crate::config::Limits;
 use crate::gate::Denial;
+use crate::settings::Limits;
 
 /// How long a gRPC stream's first message is waited for before the stream is opened without it.
 const FIRST_MESSAGE: Duration = Duration::from_millis(50);

@@ -15,12 +15,12 @@ use super::body::HeldBytes;
 use super::connection::{Client, Connection};
 use super::record::Record;
 use crate::audit::{Adapter, Process, Protocol, Sink};
-use crate::config::{Insecure, Limits};
 use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Origin, PoolGroup, ResolveError, Resolver};
 use crate::gate::{Caller, Denial, Gate, Layer, Route, Ruleset};
 use crate::identity::{ClientProcess, Identities, IdentityError};
 use crate::metrics::Metrics;
+use crate::settings::{Insecure, Limits};
 
 /// Whether `binaries` are enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use pingora::http::RequestHeader;
 use pingora::protocols::http::authority::{RawTargetAuthority, raw_target_authority};
 use tollgate_policy::{Authority, CanonicalPath, EncodedSlash, Reason, Target};
 
-use crate::config::Limits;
 use crate::egress::{Destination, Security};
 use crate::gate::Denial;
+use crate::settings::Limits;
 
 /// Names that `Connection` may nominate at most; more is an attack on whoever strips them.
 const MOST_NOMINATIONS: usize = 32;

@@ -11,11 +11,11 @@ use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 use super::head::Head;
 use super::outbound::{Framing, OriginProtocol, is_websocket, outbound};
 use super::upload::{Body, Upload};
-use crate::config::Limits;
 use crate::egress::Origin;
 use crate::egress::origin::{History, Need};
 use crate::egress::session::{AfterHead, OriginSession};
 use crate::egress::wire::CORK;
+use crate::settings::Limits;
 
 /// How long an answer is waited for when sending the request has failed: a 413 or 401 may be on its way.
 const LATE_ANSWER: Duration = Duration::from_secs(1);

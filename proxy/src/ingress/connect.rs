@@ -8,9 +8,9 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tollgate_policy::{Authority, Reason};
 
-use crate::config::Limits;
 use crate::flow::has_bare_line_ends;
 use crate::gate::Denial;
+use crate::settings::Limits;
 
 /// What one read takes.
 const BUFFER: usize = 4 << 10;

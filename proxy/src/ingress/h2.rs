@@ -11,8 +11,8 @@ use pingora::protocols::http::v2::server::{H2Accept, HttpSession, default_h2_opt
 use pingora::protocols::{Digest, Stream};
 
 use super::life::{Drain, revoked};
-use crate::config::Limits;
 use crate::flow::{Connection, Engine};
+use crate::settings::Limits;
 
 /// How long an idle client may ignore a GOAWAY.
 const GOAWAY_PATIENCE: Duration = Duration::from_secs(1);

@@ -10,8 +10,8 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tollgate_policy::{Authority, Reason};
 
-use crate::config::Limits;
 use crate::gate::Denial;
+use crate::settings::Limits;
 
 /// What one read takes; most heads fit.
 const BUFFER: usize = 4 << 10;

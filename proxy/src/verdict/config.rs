@@ -18,8 +18,8 @@ use super::blackwall::{AgentId, Blackwall, UnusableUrl};
 use super::desk::{Desk, DeskLimits};
 use super::local::{ListError, Local};
 use super::{Backend, BackendName};
-use crate::config::units;
 use crate::egress::fetch::{Fetcher, ServiceUrl};
+use crate::settings::units;
 
 /// Most calls that may be in flight; the reference service loses connections far below this.
 const MAX_IN_FLIGHT: usize = 256;

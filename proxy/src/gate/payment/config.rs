@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::config::units;
+use crate::settings::units;
 
 /// What the operator or the policy author wrote. `None` (or an empty `payees`, `payers`, `pins`) means: says nothing about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -1,0 +1,10 @@
+//! What the operator sets and every room reads: bounds, weakening switches, and the units that both are written in.
+//!
+//! The file itself is read in [`config`](crate::config), which stands above the rooms whose sections it has.
+
+mod insecure;
+mod limits;
+pub mod units;
+
+pub use insecure::{Insecure, Weakening};
+pub use limits::{LimitRow, Limits};
