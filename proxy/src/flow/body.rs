@@ -20,6 +20,7 @@ use tollgate_policy::Reason;
 
 pub(crate) use budget::{HeldBytes, Reservation};
 use decode::{Coding, Decoded};
+use sniff::Sniffer;
 pub(super) use sniff::{Look, look};
 
 use super::failure::Failure;
@@ -87,7 +88,7 @@ pub(super) fn whole(request: &RequestHeader, body: &Bytes, limits: &Limits) -> R
     }
     refuse_upgrade_with_body(request)?;
     let coding = Coding::of(&request.headers)?;
-    match coding.look(body, true)? {
+    match coding.look(&mut Sniffer::default(), body, true)? {
         Look::OtherThanJson => Ok(None),
         Look::Json | Look::Undecided if body.len() > limits.body_held => Err(too_large(limits.body_held)),
         Look::Json | Look::Undecided => coding.decode(body, limits.body_held).map(|Decoded(bytes)| Some(bytes)),
@@ -120,6 +121,7 @@ async fn read_to_judge(
     let mut first = Bytes::new();
     let mut more = BytesMut::new();
     let mut reservation = held.reserve();
+    let mut sniffer = Sniffer::default();
     let mut look = Look::Undecided;
     loop {
         let chunk = match std::mem::replace(&mut already, Already::Nothing) {
@@ -139,7 +141,7 @@ async fn read_to_judge(
         }
         let so_far: &[u8] = if more.is_empty() { &first } else { &more };
         if look == Look::Undecided {
-            look = coding.look(so_far, done)?;
+            look = coding.look(&mut sniffer, so_far, done)?;
         }
         let bytes = so_far.len();
         if look == Look::OtherThanJson && !done {

@@ -7,7 +7,7 @@ use http::header::{self, HeaderMap};
 use tollgate_policy::Reason;
 
 use super::super::failure::Failure;
-use super::sniff::{self, Look};
+use super::sniff::{self, Look, Sniffer};
 use super::too_large;
 use crate::gate::Denial;
 
@@ -46,9 +46,9 @@ impl Coding {
     }
 
     /// Looks at what the beginning decodes to. `done`: the bytes are the whole body.
-    pub(super) fn look(self, bytes: &[u8], done: bool) -> Result<Look, Failure> {
+    pub(super) fn look(self, sniffer: &mut Sniffer, bytes: &[u8], done: bool) -> Result<Look, Failure> {
         if self == Coding::Identity {
-            return Ok(sniff::look(bytes));
+            return Ok(sniffer.look(bytes));
         }
         let mut peeked = Vec::with_capacity(PEEK);
         // A prefix of a compressed stream ends in an error; what came out before it is what counts.
@@ -149,7 +149,11 @@ mod tests {
             (Coding::Zstd, zstd::encode_all(&body[..], 1).unwrap()),
         ];
         for (coding, encoded) in cases {
-            assert_eq!(coding.look(&encoded, true).unwrap(), Look::Json, "{coding:?}");
+            assert_eq!(
+                coding.look(&mut Sniffer::default(), &encoded, true).unwrap(),
+                Look::Json,
+                "{coding:?}"
+            );
             assert_eq!(
                 coding.decode(&encoded.into(), 1024).map_err(|_| ()).unwrap().0,
                 body[..],
@@ -161,7 +165,7 @@ mod tests {
     #[test]
     fn a_second_gzip_member_cannot_hide_a_call() {
         let two = [gzip(b" "), gzip(b"{\"method\":1}")].concat();
-        assert_eq!(Coding::Gzip.look(&two, true).unwrap(), Look::Json);
+        assert_eq!(Coding::Gzip.look(&mut Sniffer::default(), &two, true).unwrap(), Look::Json);
     }
 
     #[test]
