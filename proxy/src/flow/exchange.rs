@@ -84,7 +84,12 @@ impl Engine {
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
         let mut paid = match paying {
-            Some(paying) => Some(self.ask(paying, down, record).await?),
+            Some(paying) => {
+                let valid_before = paying.claim.valid_before;
+                let paid = self.ask(paying, down, record).await?;
+                self.judge_again(connection, rules, &head, valid_before, down).await?;
+                Some(paid)
+            }
             None => None,
         };
 
@@ -136,7 +141,7 @@ impl Engine {
             _ => None,
         };
         let head = Head::read(scope, request, raw.as_deref(), &self.limits)?;
-        record.head = Some(head.clone());
+        record.read(&head);
         Ok(head)
     }
 
@@ -203,6 +208,40 @@ impl Engine {
         payment::settle(paying, &ruling, self, record)
     }
 
+    /// A verdict takes its time: by the end of it the authorisation may have expired, or new rules may be in force.
+    async fn judge_again(
+        &self,
+        connection: &Connection,
+        judged_by: &Ruleset,
+        head: &Head,
+        valid_before: u64,
+        down: &ServerSession,
+    ) -> Result<(), Failure> {
+        let now = now();
+        if valid_before <= now {
+            return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
+        }
+        let rules = self.gate.rules();
+        if rules.generation == judged_by.generation {
+            return Ok(());
+        }
+        let headers = &down.req_header().headers;
+        let caller = self.caller(&connection.client, &rules, head.destination.authority()).await;
+        let request = Request {
+            destination: &head.destination,
+            method: &head.method,
+            path: &head.path,
+            query: head.query.as_deref(),
+            headers,
+            caller,
+        };
+        self.gate.judge_head(&rules, &request)?;
+        if let Some(found) = payment::detect(head, headers) {
+            payment::check(&self.gate, &rules, head, found, now)?;
+        }
+        Ok(())
+    }
+
     fn resolve_credentials(&self, head: &Head, down: &ServerSession) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
         let authority = head.destination.authority();
         let headers = &down.req_header().headers;
@@ -267,7 +306,7 @@ impl Engine {
 
     /// Says no, or cuts what can no longer be answered.
     async fn refuse(&self, down: &mut ServerSession, failure: Failure, record: &mut Record<'_>) -> Outcome {
-        let denial = match failure {
+        let mut denial = match failure {
             Failure::Denied(denial) => *denial,
             Failure::Broken(error) => match failure::judge(&error) {
                 Broken::Answer(denial) => denial,
@@ -284,6 +323,7 @@ impl Engine {
             answer::cut(down);
             return Outcome::Ended;
         }
+        record.redact(&mut denial);
         record.denied(&denial);
         let id = record.id.to_string();
         match answer::deny(down, &denial, &record.subject(Layer::L7, &id)).await {

@@ -20,6 +20,11 @@ use crate::settings::Limits;
 /// Names that `Connection` may nominate at most; more is an attack on whoever strips them.
 const MOST_NOMINATIONS: usize = 32;
 
+/// A signature has 130 characters, a payment more; no name that a person gave has.
+const LONGEST_SHOWN_SEGMENT: usize = 100;
+/// Enough to recognise it by.
+const SHOWN_OF_A_LONG_SEGMENT: usize = 12;
+
 /// How the connection constrains its requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scope<'a> {
@@ -66,6 +71,19 @@ impl Head {
             path,
             query,
         })
+    }
+
+    /// The path as it may be written down and told: a segment as long as a signature or a token is cut. `None` where none is.
+    pub(crate) fn shown_path(&self) -> Option<String> {
+        let path = self.path.as_str();
+        if path.len() <= LONGEST_SHOWN_SEGMENT || path.split('/').all(|segment| segment.len() <= LONGEST_SHOWN_SEGMENT) {
+            return None;
+        }
+        let shown = path.split('/').map(|segment| match segment.get(..SHOWN_OF_A_LONG_SEGMENT) {
+            Some(start) if segment.len() > LONGEST_SHOWN_SEGMENT => format!("{start}..."),
+            _ => segment.to_owned(),
+        });
+        Some(shown.collect::<Vec<_>>().join("/"))
     }
 
     /// Path and query as they go out; `None` where that is what came in.

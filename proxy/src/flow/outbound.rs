@@ -23,13 +23,11 @@ pub(super) const HOP_BY_HOP: [HeaderName; 8] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Fields by which a client would make an origin behind a gateway see another host or path than was judged. No client has to send them.
-const REWRITING: [HeaderName; 4] = [
-    HeaderName::from_static("x-forwarded-host"),
-    HeaderName::from_static("x-original-url"),
-    HeaderName::from_static("x-rewrite-url"),
-    HeaderName::from_static("x-original-host"),
-];
+/// Whether a field would make an origin behind a gateway see another host, path or scheme than was judged. No client has to send one.
+fn rewrites_target(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name.starts_with("x-forwarded-") || name.starts_with("x-original-") || matches!(name, "forwarded" | "x-rewrite-url" | "x-host")
+}
 
 /// What the origin is told to expect after the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +127,11 @@ fn strip(out: &mut RequestHeader) -> Result<()> {
             out.remove_header(name);
         }
     }
-    for name in HOP_BY_HOP.iter().chain(&REWRITING) {
+    for name in &HOP_BY_HOP {
+        out.remove_header(name);
+    }
+    let rewriting: Vec<HeaderName> = out.headers.keys().filter(|name| rewrites_target(name)).cloned().collect();
+    for name in &rewriting {
         out.remove_header(name);
     }
     // Expectations are met by the proxy itself, which asks for the body when it is ready to judge it.

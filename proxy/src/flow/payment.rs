@@ -96,6 +96,11 @@ pub(super) fn detect<'h>(head: &Head, headers: &'h HeaderMap) -> Option<Found<'h
     match (detect::find(headers), in_target) {
         (Found::Nothing, None) => None,
         (Found::Nothing, Some(refusal)) => Some(Found::Refused(refusal)),
+        // One GO must not release a second payment that rides in the target.
+        (Found::Payment { .. }, Some(_)) => Some(Found::Refused(PaymentRefusal::new(
+            Reason::PaymentConflicting,
+            "the request has a payment header, and another payment in its target",
+        ))),
         (found, _) => Some(found),
     }
 }

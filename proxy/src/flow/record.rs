@@ -34,7 +34,9 @@ pub(crate) struct Record<'e> {
     overhead_until: Option<Instant>,
     /// Only a method that is known, or `CONNECT`: the client's own words come with the head.
     pub(crate) method: Option<&'static str>,
-    pub(crate) head: Option<Head>,
+    head: Option<Head>,
+    /// Where the head's path has something too long to be written down.
+    shown_path: Option<String>,
     authority: Option<Authority>,
     pub(crate) addresses: Arc<[IpAddr]>,
     decision: Decision,
@@ -81,6 +83,7 @@ impl<'e> Record<'e> {
             overhead_until: None,
             method: None,
             head: None,
+            shown_path: None,
             authority: None,
             addresses: Arc::default(),
             decision: Decision::Allow,
@@ -106,6 +109,26 @@ impl<'e> Record<'e> {
     /// Where it goes, known from the tunnel.
     pub(crate) fn towards(&mut self, authority: &Authority) {
         self.authority = Some(authority.clone());
+    }
+
+    /// The head has been read.
+    pub(crate) fn read(&mut self, head: &Head) {
+        self.shown_path = head.shown_path();
+        self.head = Some(head.clone());
+    }
+
+    /// Takes what must not be written down out of a denial's texts.
+    pub(crate) fn redact(&self, denial: &mut Denial) {
+        let (Some(head), Some(shown)) = (&self.head, &self.shown_path) else {
+            return;
+        };
+        let redacted = |text: &mut String| *text = text.replace(head.path.as_str(), shown);
+        redacted(&mut denial.detail);
+        denial.next_steps.iter_mut().for_each(redacted);
+    }
+
+    fn path(&self) -> Option<&str> {
+        self.shown_path.as_deref().or(self.head.as_ref().map(|head| head.path.as_str()))
     }
 
     /// Runs something whose time is not ours.
@@ -170,11 +193,10 @@ impl<'e> Record<'e> {
 
     /// What a denial tells the client about its request.
     pub(crate) fn subject<'s>(&'s self, layer: Layer, request_id: &'s str) -> Subject<'s> {
-        let head = self.head.as_ref();
         Subject {
             layer,
             method: self.method(),
-            path: head.map(|head| head.path.as_str()),
+            path: self.path(),
             authority: self.towhere(),
             binary: self.client.caller.get().and_then(Caller::binary),
             request_id,
@@ -244,7 +266,7 @@ impl<'e> Record<'e> {
             scheme,
             host: self.towhere().map(|authority| &authority.host),
             port: self.towhere().map(|authority| authority.port),
-            path: head.map(|head| RequestPath::of(head.path.as_str())),
+            path: self.path().map(RequestPath::of),
             decision: self.decision,
             reason_code: self.reason,
             policy: self.policy.as_deref(),

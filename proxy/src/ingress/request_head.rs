@@ -33,17 +33,19 @@ fn malformed(why: &str) -> HeadError {
 
 /// Reads until `buffer` holds a whole head that can be parsed as it stands. What lies behind it is the body's.
 pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut, limits: &Limits) -> Result<(), HeadError> {
-    let mut looked_at = 0;
+    let mut looked_at = 0_usize;
     loop {
         skip_empty_lines(buffer);
-        let fresh = buffer.get(looked_at..).unwrap_or_default();
-        if has_bare_line_feed(fresh) {
+        // The end, and a line feed's carriage return, may lie in an earlier read.
+        let from = looked_at.saturating_sub(3);
+        let fresh = buffer.get(from..).unwrap_or_default();
+        let end = memmem::find(fresh, b"\r\n\r\n").map(|end| end + 4);
+        // What lies behind the head is a body, whose line feeds are its own.
+        if has_bare_line_feed(fresh.get(..end.unwrap_or(fresh.len())).unwrap_or_default()) {
             return Err(malformed("a line of the head ends without CR"));
         }
-        // The end may lie across two reads.
-        let from = looked_at.saturating_sub(3);
-        if let Some(end) = memmem::find(buffer.get(from..).unwrap_or_default(), b"\r\n\r\n") {
-            return check(buffer, from + end + 4, limits);
+        if let Some(end) = end {
+            return check(buffer, from + end, limits);
         }
         if buffer.len() > limits.header_bytes {
             return Err(too_large(limits));

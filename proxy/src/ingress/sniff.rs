@@ -27,8 +27,17 @@ pub(crate) fn sniff(bytes: &[u8]) -> Speech {
         [0x16, ..] => Speech::Tls,
         _ if bytes.starts_with(H2_PREFACE) => Speech::H2c,
         _ if H2_PREFACE.starts_with(bytes) => Speech::Undecided,
-        _ => http1(bytes),
+        _ => match http1(bytes) {
+            // A lenient server skips odd bytes before a request; such a request is still HTTP, and refused as malformed.
+            Speech::Other if first_line_is_http(bytes) => Speech::Http1,
+            speech => speech,
+        },
     }
+}
+
+fn first_line_is_http(bytes: &[u8]) -> bool {
+    let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+    memchr::memmem::find(line, b" HTTP/1.").is_some()
 }
 
 /// A token (RFC 9110 section 5.6.2) and a blank; leading empty lines are skipped as origins do (RFC 9112 section 2.2).
@@ -51,7 +60,7 @@ mod tests {
 
     #[test]
     fn first_bytes_tell_what_is_spoken() {
-        let cases: [(&[u8], Speech); 12] = [
+        let cases: [(&[u8], Speech); 14] = [
             (b"", Speech::Undecided),
             (b"\x16", Speech::Tls),
             (b"\x16\x03\x01\x02", Speech::Tls),
@@ -63,7 +72,9 @@ mod tests {
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", Speech::H2c),
             (b"SSH-2.0-OpenSSH_9.2\r\n", Speech::Other),
             (b"\x00\x00\x00", Speech::Other),
-            (b"\x00GET / HTTP/1.1", Speech::Other),
+            (b"\x00GET /", Speech::Other),
+            (b"\x00GET / HTTP/1.1\r\n", Speech::Http1),
+            (b" GET /paid HTTP/1.1\r\n", Speech::Http1),
         ];
         for (bytes, expected) in cases {
             assert_eq!(sniff(bytes), expected, "{bytes:?}");

@@ -56,7 +56,7 @@ pub fn find(headers: &HeaderMap) -> Found<'_> {
                     "the request has more than one payment header",
                 ));
             }
-            Name::Other => {
+            Name::Other | Name::Tolerated => {
                 if value.len() >= traces::SHORTEST && traces::in_text(value.as_bytes()).is_some() {
                     refusal.get_or_insert("a header other than the payment header holds a payment");
                 }
@@ -70,7 +70,6 @@ pub fn find(headers: &HeaderMap) -> Found<'_> {
             Name::Related => {
                 refusal.get_or_insert("a header's name is one of a payment, but not the canonical one");
             }
-            Name::Tolerated => {}
         }
     }
     match (payment, refusal) {

@@ -12,7 +12,7 @@ use super::offer::{self, Offer};
 use super::refusal::{PaymentRefusal, PaymentSummary};
 use super::resource::ResourceUrl;
 use super::signature::Signature;
-use super::{base64, exact, extensions};
+use super::{base64, exact, extensions, traces};
 
 /// The largest header value that is looked at, in bytes; honest ones are under 2 KiB.
 pub const MAX_HEADER_BYTES: usize = 16 * 1024;
@@ -88,6 +88,20 @@ impl Payment {
     }
 }
 
+/// One GO must not release a second signature that rides in the parts of a payment which nobody signs.
+fn refuse_stowaway(document: &json::Object<'_>) -> Result<(), PaymentRefusal> {
+    let unsigned = document.members().filter(|(name, _)| *name != "payload");
+    for (_, value) in unsigned {
+        if traces::in_value(value).is_some() {
+            return Err(PaymentRefusal::new(
+                Reason::PaymentConflicting,
+                "the payment header holds a second payment",
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn decode(version: Version, value: &[u8], known: &mut PaymentSummary) -> Result<Payment, PaymentRefusal> {
     if value.len() > MAX_HEADER_BYTES {
         return Err(PaymentRefusal::new(
@@ -113,6 +127,7 @@ fn decode(version: Version, value: &[u8], known: &mut PaymentSummary) -> Result<
         Version::V2 => decode_v2(document, payment_hash, known)?,
     };
     *known = payment.summary();
+    refuse_stowaway(document)?;
     Ok(payment)
 }
 

@@ -54,6 +54,8 @@ impl Walk {
             Value::Array(values) => values.iter().for_each(|value| self.value(value)),
             Value::Object(object) => self.object(object),
             Value::String(text) if hides_payment(text) => self.found(Trace::Payment),
+            // A header line, a data URL, JSON within JSON: what a partner outside would take apart again.
+            Value::String(text) if text.len() >= SHORTEST && in_text(text.as_bytes()).is_some() => self.found(Trace::Payment),
             _ => {}
         }
     }
@@ -76,8 +78,15 @@ impl Walk {
             || has_all(&["permitted", "spender", "deadline"])
             || has_all(&["channelId", "maxClaimableAmount"])
             || has("permit2Authorization");
+        // A whole transaction, ready to be broadcast by whoever reads it.
+        if has("signedTransaction") {
+            self.found(Trace::SignedAuthorization);
+        }
         self.signature |= has("signature") || has_all(&["v", "r", "s"]);
         for (key, value) in object.members() {
+            if key.len() >= SHORTEST && in_text(key.as_bytes()).is_some() {
+                self.found(Trace::Payment);
+            }
             match key {
                 "x402/payment" => self.found(Trace::McpPayment),
                 "x402.payment.payload" => self.found(Trace::A2aPayment),
@@ -158,8 +167,44 @@ static TEXT: LazyLock<Option<Words>> = LazyLock::new(|| {
     Words::new(&words).ok()
 });
 
-/// Searches text of no particular form: a header value, a cookie, a query, a form, a multipart body, an event stream.
+/// Searches text of no particular form: a header value, a cookie, a query, a form, a multipart body, an event stream. Percent-encoding
+/// is looked through, since every server undoes it in a query, and some in cookies.
 pub fn in_text(text: &[u8]) -> Option<Trace> {
+    if text.len() < SHORTEST {
+        return None;
+    }
+    in_plain_text(text).or_else(|| {
+        let once = percent_decoded(text)?;
+        in_plain_text(&once).or_else(|| in_plain_text(&percent_decoded(&once)?))
+    })
+}
+
+/// One level of percent-encoding undone; `None` where there is none. `+` stays: in base64 it is a digit.
+fn percent_decoded(text: &[u8]) -> Option<Vec<u8>> {
+    memchr::memchr(b'%', text)?;
+    let digit = |at: usize| {
+        text.get(at)
+            .and_then(|b| char::from(*b).to_digit(16))
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push(high << 4 | low);
+                at += 3;
+            }
+            _ => {
+                decoded.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    Some(decoded)
+}
+
+fn in_plain_text(text: &[u8]) -> Option<Trace> {
     if text.len() < SHORTEST {
         return None;
     }

@@ -261,3 +261,13 @@ fn an_h2_head_is_held_to_the_tunnel() {
         Err(Reason::AuthorityMismatch)
     );
 }
+
+#[test]
+fn a_signature_in_a_path_is_not_written_down() {
+    let signature = "ab".repeat(65);
+    let raw = format!("GET /paid/{signature}/x HTTP/1.1\r\nHost: api.example.com\r\n\r\n");
+    let head = read(Scope::Tunnel(&tunnel()), &raw).unwrap();
+    assert_eq!(head.shown_path().as_deref(), Some("/paid/abababababab.../x"));
+    let short = read(Scope::Tunnel(&tunnel()), "GET /v1/models HTTP/1.1\r\nHost: api.example.com\r\n\r\n").unwrap();
+    assert_eq!(short.shown_path(), None);
+}

@@ -108,6 +108,8 @@ fn what_is_for_this_hop_or_rewrites_the_target_never_leaves() {
         ("Trailer", "PAYMENT-SIGNATURE"),
         ("X-Forwarded-Host", "evil.example"),
         ("X-Original-URL", "/admin"),
+        ("Forwarded", "host=evil.example"),
+        ("X-Forwarded-Prefix", "/admin"),
         ("X-Visible", "1"),
     ]);
     for protocol in [OriginProtocol::Http1, OriginProtocol::Http2] {

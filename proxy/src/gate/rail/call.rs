@@ -75,8 +75,20 @@ impl Triggers {
 impl Rails {
     /// Looks through a request's decoded body. `path` is the canonical path: at `…/verify` and `…/settle` a payment is a facilitator call.
     pub fn call(&self, path: &str, body: &[u8]) -> Option<RailHit> {
+        // JSON has no raw NUL in UTF-8 (RFC 8259 section 8.1). UTF-16 is read for what it says; anything else, as UTF-32, is not.
+        let unreadable = || {
+            let detail = "the body is JSON in an encoding that is not read, so it cannot be judged";
+            Some(RailHit::new(Reason::UninspectableTraffic, detail, "encoding"))
+        };
         if let Some(text) = from_utf16(body) {
-            return self.call_utf8(path, text.as_bytes());
+            return if text.contains('\0') {
+                unreadable()
+            } else {
+                self.call_utf8(path, text.as_bytes())
+            };
+        }
+        if memchr::memchr(0, body).is_some() {
+            return unreadable();
         }
         self.call_utf8(path, body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body))
     }

@@ -401,3 +401,19 @@ proptest! {
         prop_assert_eq!(body(rails(), "/", &text), Some(Reason::RailBroadcast));
     }
 }
+
+#[test]
+fn utf_32_and_raw_nuls_hide_no_call() {
+    let rails = Rails::new(&RailsConfig::default()).unwrap();
+    let text = r#"{"method":"eth_sendRawTransaction"}"#;
+    let little: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    let big: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
+    let marked = [b"\xff\xfe\0\0".as_slice(), &little].concat();
+    for body in [little, big, marked, b"{\"a\":\"\0\"}".to_vec()] {
+        assert_eq!(
+            rails.call("/", &body).map(|hit| hit.reason),
+            Some(Reason::UninspectableTraffic),
+            "{body:?}"
+        );
+    }
+}

@@ -50,6 +50,16 @@ async fn request_lines_are_exact_or_refused() {
 }
 
 #[tokio::test]
+async fn line_feeds_of_a_body_that_comes_with_the_head_are_its_own() {
+    for body in ["{\n \"a\": 1\n}", "\nx", "hello\nworld\n"] {
+        let text = format!("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        assert_eq!(read_all(&[&text]).await.as_deref(), Ok("POST /x HTTP/1.1"), "{body:?}");
+        let (head, rest) = text.split_at(20);
+        assert_eq!(read_all(&[head, rest]).await.as_deref(), Ok("POST /x HTTP/1.1"), "{body:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_head_in_pieces_is_a_head() {
     let whole = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n";
     for cut in 1..whole.len() {

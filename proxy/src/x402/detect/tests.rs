@@ -181,3 +181,39 @@ proptest! {
         let _ = find(&headers);
     }
 }
+
+/// Every character as `%XX`, or every nth.
+fn percent_encoded(text: &str, nth: usize) -> String {
+    let encode = |(at, byte): (usize, u8)| {
+        if at % nth == 0 {
+            format!("%{byte:02x}")
+        } else {
+            char::from(byte).to_string()
+        }
+    };
+    text.bytes().enumerate().map(encode).collect()
+}
+
+#[test]
+fn a_payment_in_accept_payment_is_not_one_of_the_sdks_extras() {
+    assert_eq!(reason(&[("Accept-Payment", &payment())]), Some(Reason::PaymentMalformed));
+    assert_eq!(
+        reason(&[("PAYMENT-SIGNATURE", &payment()), ("Accept-Payment", &payment())]),
+        Some(Reason::PaymentMalformed)
+    );
+}
+
+#[test]
+fn percent_encoding_hides_no_payment() {
+    for nth in [1, 2, 7, 40] {
+        let hidden = percent_encoded(&payment(), nth);
+        assert!(find_in_target(&format!("/paid?payment={hidden}")).is_some(), "every {nth}th");
+        assert_eq!(
+            reason(&[("Cookie", &format!("p={hidden}"))]),
+            Some(Reason::PaymentMalformed),
+            "every {nth}th"
+        );
+    }
+    let twice = percent_encoded(&percent_encoded(&payment(), 1), 1);
+    assert!(find_in_target(&format!("/paid?payment={twice}")).is_some());
+}

@@ -68,3 +68,25 @@ proptest! {
         let _ = in_text(&text);
     }
 }
+
+#[test]
+fn a_payment_wrapped_in_other_text_within_a_string_is_found() {
+    use ::base64::Engine;
+    let payment = format!(
+        r#"{{"x402Version":2,"payload":{{"signature":"0x{}","authorization":{{}}}}}}"#,
+        "1b".repeat(65)
+    );
+    let encoded = ::base64::engine::general_purpose::STANDARD.encode(&payment);
+    for wrapped in [
+        format!("X-PAYMENT: {encoded}"),
+        format!("Bearer {encoded}"),
+        format!("data:application/json;base64,{encoded}"),
+        payment.replace("\"authorization\":{}", "\"validBefore\":\"1\""),
+    ] {
+        let document = serde_json::json!({ "note": wrapped }).to_string();
+        assert_eq!(trace(&document), Some(Trace::Payment), "{wrapped}");
+        let as_key = serde_json::json!({ wrapped.clone(): 1 }).to_string();
+        assert_eq!(trace(&as_key), Some(Trace::Payment), "as a key: {wrapped}");
+    }
+    assert_eq!(trace(r#"{"x":{"signedTransaction":"0x02"}}"#), Some(Trace::SignedAuthorization));
+}

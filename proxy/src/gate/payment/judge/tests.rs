@@ -384,3 +384,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_second_payment_cannot_ride_in_the_unsigned_parts_of_the_first() {
+    let vector = load("v2-exact-evm-eip3009-js-fetch");
+    let (parts, headers, _) = paying_request(&vector);
+    let honest: Value = serde_json::from_slice(&STANDARD.decode(headers["payment-signature"].as_bytes()).unwrap()).unwrap();
+    let second = STANDARD.encode(honest.to_string());
+    let stowaways = [
+        ("description", json!(second)),
+        ("description", json!(format!("a fine thing; {second}"))),
+        ("tags", json!([second])),
+        ("description", honest.clone()),
+    ];
+    for (member, stowaway) in stowaways {
+        let mut payment = honest.clone();
+        payment["resource"][member] = stowaway;
+        let value = HeaderValue::from_str(&STANDARD.encode(payment.to_string())).unwrap();
+        let headers = HeaderMap::from_iter([(http::HeaderName::from_static("payment-signature"), value)]);
+        let outcome = judge_header(find(&headers), &parts.request(), &default_terms(), captured_at(&vector));
+        let reason = outcome.map(|_| ()).map_err(|refusal| refusal.reason);
+        assert!(
+            matches!(reason, Err(Reason::PaymentConflicting | Reason::PaymentMalformed)),
+            "{member}: {reason:?}"
+        );
+    }
+}
