@@ -284,6 +284,111 @@ async fn a_broadcast_in_a_compressed_body_does_not_pass() {
 }
 
 #[tokio::test]
+async fn a_broadcast_in_another_text_encoding_does_not_pass() {
+    // Python's json.loads takes all of these.
+    let world = World::open().await;
+    let raw = call("eth_sendRawTransaction");
+    let utf16: Vec<u16> = raw.encode_utf16().collect();
+    let bodies: [(&str, Vec<u8>); 6] = [
+        ("UTF-16LE", utf16.iter().flat_map(|unit| unit.to_le_bytes()).collect()),
+        ("UTF-16BE", utf16.iter().flat_map(|unit| unit.to_be_bytes()).collect()),
+        (
+            "UTF-16LE with mark",
+            [0xfeff].iter().chain(&utf16).flat_map(|unit| unit.to_le_bytes()).collect(),
+        ),
+        ("UTF-32LE", raw.chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect()),
+        ("UTF-32BE", raw.chars().flat_map(|letter| u32::from(letter).to_be_bytes()).collect()),
+        (
+            "UTF-16LE after a blank",
+            [0x20].iter().chain(&utf16).flat_map(|unit| unit.to_le_bytes()).collect(),
+        ),
+    ];
+    for (name, body) in &bodies {
+        for via in [Via::AbsoluteForm, Via::TlsH1, Via::TlsH2] {
+            let mut ask = Ask::get(world.port(via), "/rpc")
+                .method("POST")
+                .header("content-type", "application/json");
+            ask.body = body;
+            let answer = world.gate.fetch(via, &ask).await;
+            assert!(answer.status >= 400 && answer.reason().is_some(), "{name} {via:?}: {answer:?}");
+        }
+    }
+    world.assert_untouched();
+}
+
+#[tokio::test]
+async fn a_broadcast_behind_megabytes_of_blanks_does_not_pass() {
+    let world = World::open().await;
+    for size in [100_000, 3 << 20, 6 << 20] {
+        let body = format!("{}{}", " ".repeat(size), call("eth_sendRawTransaction"));
+        let ask = Ask::get(world.tls.port(), "/rpc").json(&body);
+        let mut h1 = world.gate.tls_h1(world.tls.port()).await;
+        let _ = tokio::time::timeout(std::time::Duration::from_secs(10), h1.try_send(ask.h1(Via::TlsH1))).await;
+        let answer = h1.answer("POST").await;
+        assert!(
+            matches!(answer.reason(), Some("rail_broadcast" | "body_too_large")),
+            "{size}: {answer:?}"
+        );
+    }
+    world.tls.assert_no_request();
+}
+
+#[tokio::test]
+async fn a_broadcast_that_claims_a_coding_it_has_not_does_not_pass() {
+    let world = World::open().await;
+    let raw = call("eth_sendRawTransaction");
+    for coding in ["identity", "gzip", "deflate", "br", "zstd", "identity, identity", "aws-chunked"] {
+        let ask = Ask::get(world.tls.port(), "/rpc").json(&raw).header("content-encoding", coding);
+        let answer = world.gate.fetch(Via::TlsH1, &ask).await;
+        assert!(answer.status >= 400 && answer.reason().is_some(), "{coding}: {answer:?}");
+    }
+    world.tls.assert_no_request();
+}
+
+#[tokio::test]
+async fn a_broadcast_in_a_websocket_handshake_or_a_get_body_does_not_pass() {
+    let world = World::open().await;
+    let raw = call("eth_sendRawTransaction");
+    for method in ["GET", "DELETE", "OPTIONS", "QUERY"] {
+        let answer = world
+            .gate
+            .fetch(Via::TlsH1, &Ask::get(world.tls.port(), "/rpc").json(&raw).method(method))
+            .await;
+        assert!(answer.status >= 400 && answer.reason().is_some(), "{method}: {answer:?}");
+    }
+    world.tls.assert_no_request();
+}
+
+#[tokio::test]
+async fn a_broadcast_after_empty_http2_frames_does_not_pass() {
+    let world = World::open().await;
+    for content_type in ["application/json", "application/grpc", "text/plain"] {
+        let mut h2 = world.gate.tls_h2(world.tls.port()).await;
+        let ask = Ask::get(world.tls.port(), "/rpc")
+            .method("POST")
+            .header("content-type", content_type);
+        let (response, mut body) = h2.open(tollgate_tests::h2_client::H2::head(&ask), false).await;
+        for piece in [
+            "",
+            "",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,",
+            "",
+            "\"method\":\"eth_send",
+            "RawTransaction\",\"params\":[]}",
+        ] {
+            let _ = body.send_data(bytes::Bytes::from(piece), false);
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let _ = body.send_data(bytes::Bytes::new(), true);
+        let answer = tollgate_tests::within("answer", tollgate_tests::h2_client::collect(response))
+            .await
+            .unwrap();
+        assert_eq!(answer.reason(), Some("rail_broadcast"), "{content_type}: {answer:?}");
+    }
+    world.tls.assert_no_request();
+}
+
+#[tokio::test]
 async fn a_broadcast_in_small_chunks_does_not_pass() {
     let world = World::open().await;
     let mut h1 = world.gate.tls_h1(world.tls.port()).await;
