@@ -77,7 +77,7 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
     let reading = read_to_judge(down, first, coding, limits, held);
     match tokio::time::timeout(limits.body_read, reading).await {
         Ok(held) => held,
-        Err(_) => Err(Denial::new(Reason::BodyTooLarge, "a body that has to be judged did not arrive in time").into()),
+        Err(_) => Err(Denial::new(Reason::MalformedRequest, "a body that has to be judged did not arrive in time").into()),
     }
 }
 

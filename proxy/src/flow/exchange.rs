@@ -84,14 +84,11 @@ impl Engine {
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
         let mut paid = match paying {
-            Some(paying) => {
-                let valid_before = paying.claim.valid_before;
-                let paid = self.ask(paying, down, record).await?;
-                self.judge_again(connection, rules, &head, valid_before, down).await?;
-                Some(paid)
-            }
+            Some(paying) => Some(self.ask(paying, down, record).await?),
             None => None,
         };
+        // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
+        self.judge_again(connection, rules, &head, down).await?;
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
         let credentials = self.resolve_credentials(&head, down)?;
@@ -208,19 +205,8 @@ impl Engine {
         payment::settle(paying, &ruling, self, record)
     }
 
-    /// A verdict takes its time: by the end of it the authorisation may have expired, or new rules may be in force.
-    async fn judge_again(
-        &self,
-        connection: &Connection,
-        judged_by: &Ruleset,
-        head: &Head,
-        valid_before: u64,
-        down: &ServerSession,
-    ) -> Result<(), Failure> {
-        let now = now();
-        if valid_before <= now {
-            return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
-        }
+    /// Holds a request that waited against rules that came meanwhile.
+    async fn judge_again(&self, connection: &Connection, judged_by: &Ruleset, head: &Head, down: &ServerSession) -> Result<(), Failure> {
         let rules = self.gate.rules();
         if rules.generation == judged_by.generation {
             return Ok(());
@@ -237,7 +223,7 @@ impl Engine {
         };
         self.gate.judge_head(&rules, &request)?;
         if let Some(found) = payment::detect(head, headers) {
-            payment::check(&self.gate, &rules, head, found, now)?;
+            payment::check(&self.gate, &rules, head, found, now())?;
         }
         Ok(())
     }

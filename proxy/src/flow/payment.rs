@@ -146,6 +146,9 @@ pub(crate) fn settle(mut paying: Paying, ruling: &Ruling, engine: &Engine, recor
         receipt_id: receipt,
         latency: ruling.latency,
     });
+    if paying.claim.valid_before <= now() {
+        return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
+    }
     match refusal(&paying.claim, ruling) {
         None => Ok(Paid(paying.reservation.take())),
         Some(denial) => Err(denial.into()),

@@ -119,9 +119,11 @@ impl Tunnel {
         } else {
             limits.first_byte
         };
+        let silent = Connection::unread(client.clone(), self.authority.clone(), self.addresses.clone());
         let speech = tokio::select! { biased;
-            speech = first_speech(&mut tcp, &mut early, patience) => speech,
+            speech = first_speech(&mut tcp, &mut early, patience, limits.header_read) => speech,
             () = drain.clone().begun() => return,
+            () = revoked(ingress.engine.clone(), silent) => return,
         };
         let refused = match speech {
             Spoken::Gone => return,
@@ -230,7 +232,15 @@ enum Spoken {
     Gone,
 }
 
-async fn first_speech(tcp: &mut TcpStream, early: &mut BytesMut, patience: Duration) -> Spoken {
+/// Listens for the first bytes: `patience` for the first of them, `rest` for as many as it takes to know what they begin.
+async fn first_speech(tcp: &mut TcpStream, early: &mut BytesMut, patience: Duration, rest: Duration) -> Spoken {
+    if early.is_empty() {
+        match tokio::time::timeout(patience, tcp.read_buf(early)).await {
+            Ok(Ok(n)) if n > 0 => {}
+            Ok(_) => return Spoken::Gone,
+            Err(_) => return Spoken::Nothing,
+        }
+    }
     let listen = async {
         loop {
             match sniff(early) {
@@ -243,9 +253,5 @@ async fn first_speech(tcp: &mut TcpStream, early: &mut BytesMut, patience: Durat
             }
         }
     };
-    match tokio::time::timeout(patience, listen).await {
-        Ok(spoken) => spoken,
-        Err(_) if early.is_empty() => Spoken::Nothing,
-        Err(_) => Spoken::Is(Speech::Undecided),
-    }
+    tokio::time::timeout(rest, listen).await.unwrap_or(Spoken::Is(Speech::Undecided))
 }

@@ -78,6 +78,10 @@ pub(super) fn rendered(findings: &[Diagnostic], path: &Path, source: &str) -> St
 
 /// Reads a policy's text.
 pub(super) fn read(path: &Path) -> Result<String, std::io::Error> {
+    // Opening a pipe would wait for a writer, and reading a device might never end.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     String::from_utf8(bytes).map_err(|_| std::io::Error::other("the file is not UTF-8"))

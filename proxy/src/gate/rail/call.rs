@@ -59,8 +59,17 @@ impl Triggers {
         let escapes = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"].map(|escape| (escape.to_owned(), Word::Hidden));
         let encoded = traces::encoded_words().into_iter().map(|word| (word, Word::Hidden));
         let methods = list.methods.iter().map(|entry| {
-            let end = if entry.how == Match::Exact { "\"" } else { "" };
-            (format!("\"{}{end}", entry.name), Word::Method)
+            let start = if matches!(entry.how, Match::Exact | Match::Prefix) {
+                "\""
+            } else {
+                ""
+            };
+            let end = if matches!(entry.how, Match::Exact | Match::Suffix) {
+                "\""
+            } else {
+                ""
+            };
+            (format!("{start}{}{end}", entry.name), Word::Method)
         });
         let (patterns, kinds): (Vec<String>, Vec<Word>) = payment.into_iter().chain(escapes).chain(encoded).chain(methods).unzip();
         let search = Words::new(&patterns).map_err(|error| RailsError::BuiltIn(error.to_string()))?;
@@ -225,7 +234,9 @@ fn trace_hit(path: &str, trace: Trace) -> RailHit {
 fn method_matches(entry: &MethodEntry, method: &str) -> bool {
     match entry.how {
         Match::Prefix => method.starts_with(&*entry.name),
-        _ => *method == *entry.name,
+        Match::Suffix => method.ends_with(&*entry.name),
+        Match::Contains => method.contains(&*entry.name),
+        Match::Exact => *method == *entry.name,
     }
 }
 

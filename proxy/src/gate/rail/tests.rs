@@ -417,3 +417,46 @@ fn utf_32_and_raw_nuls_hide_no_call() {
         );
     }
 }
+
+#[test]
+fn broadcasts_of_every_namespace_are_seen() {
+    let rails = Rails::new(&RailsConfig::default()).unwrap();
+    let seen = [
+        "zks_sendRawTransactionWithDetailedOutput",
+        "kaia_sendRawTransaction",
+        "realtime_sendRawTransaction",
+        "hmy_sendRawStakingTransaction",
+        "bor_sendRawTransactionConditional",
+        "sendRawTransaction",
+        "send_raw_transaction",
+        "icx_sendTransaction",
+        "rundler_sendUserOperation",
+        "alchemy_sendPrivateTransaction",
+        "account_signTransaction",
+        "signAllTransactions",
+        "signrawtransactionwithkey",
+        "iota_executeTransactionBlock",
+        "theta.BroadcastRawTransaction",
+        "avm.issueTx",
+        "Filecoin.MpoolPush",
+        "blockchain.transaction.broadcast",
+        "eth_resend",
+        "submitpackage",
+    ];
+    for method in seen {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":["0x02"]}}"#);
+        let reason = rails.call("/", body.as_bytes()).map(|hit| hit.reason);
+        assert_eq!(reason, Some(Reason::RailBroadcast), "{method}");
+    }
+    for method in [
+        "eth_call",
+        "eth_getTransactionByHash",
+        "getTransaction",
+        "tools/call",
+        "message/send",
+        "getTransactionReceipt",
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":["0x02"]}}"#);
+        assert_eq!(rails.call("/", body.as_bytes()).map(|hit| hit.reason), None, "{method}");
+    }
+}
