@@ -138,9 +138,14 @@ impl VerdictPeer {
         *self.mood.lock().unwrap() = mood;
     }
 
-    /// The `verdict` section that asks this peer.
+    /// The `verdict` section that asks this peer, with the patience of a busy machine.
     pub fn settings(&self) -> Value {
-        json!({ "verdict": { "backend": "blackwall", "url": format!("http://{}", self.address), "timeout": "700ms" } })
+        self.settings_with("5s")
+    }
+
+    /// The same with another patience.
+    pub fn settings_with(&self, timeout: &str) -> Value {
+        json!({ "verdict": { "backend": "blackwall", "url": format!("http://{}", self.address), "timeout": timeout } })
     }
 
     /// What was asked so far.

@@ -14,6 +14,8 @@ mod replay;
 mod stanza;
 mod verdicts;
 
+use std::time::Duration;
+
 use tollgate_tests::client::{Ask, Via};
 use tollgate_tests::payment::{self, Terms, Wallet, encode};
 use tollgate_tests::policy;
@@ -22,8 +24,11 @@ use tollgate_tests::world::World;
 
 /// Two origins, a verdict peer in this mood, and the proxy that asks it.
 async fn shop(mood: Mood) -> (World, VerdictPeer) {
-    let peer = VerdictPeer::start(mood).await;
-    let settings = peer.settings();
+    let peer = VerdictPeer::start(mood.clone()).await;
+    let settings = match mood {
+        Mood::Slow(span) if span > Duration::from_secs(1) => peer.settings_with("700ms"),
+        _ => peer.settings(),
+    };
     let world = World::start(policy::open, |setup| setup.config(payment::settings()).config(settings)).await;
     (world, peer)
 }
