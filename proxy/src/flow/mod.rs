@@ -3,6 +3,7 @@
 //! In: a session on which a request head has been read, and what is known of its connection. Out: an answer on the same session, one
 //! audit line, and the counters.
 
+mod absolute_form;
 mod answer;
 mod body;
 mod connection;
@@ -19,6 +20,7 @@ mod send;
 mod splice;
 mod upload;
 
+pub(crate) use absolute_form::{AbsoluteTarget, Agreement};
 pub(crate) use answer::last_words;
 pub(crate) use body::HeldBytes;
 pub(crate) use connection::{Client, Connection};

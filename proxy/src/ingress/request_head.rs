@@ -8,8 +8,9 @@ use bytes::BytesMut;
 use memchr::memmem;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tollgate_policy::{Authority, Reason};
+use tollgate_policy::Reason;
 
+use crate::flow::{AbsoluteTarget, Agreement};
 use crate::gate::Denial;
 use crate::settings::Limits;
 
@@ -122,34 +123,16 @@ fn request_target(line: &[u8]) -> Result<&[u8], HeadError> {
 /// Holds an absolute-form target against the Host field. Where both name one authority in two spellings, gives the request line with
 /// the field's spelling, since pingora wants them byte for byte the same.
 fn agreeing_authority(line: &[u8], target: &[u8], fields: &[u8]) -> Result<Option<Vec<u8>>, HeadError> {
-    if target.starts_with(b"/") {
-        return Ok(None);
-    }
-    let Some(scheme_end) = memmem::find(target, b"://") else {
+    let (Some(absolute), Some(host)) = (AbsoluteTarget::split(target), the_host(fields)) else {
         return Ok(None);
     };
-    let (scheme, rest) = target.split_at(scheme_end + 3);
-    let (authority, tail) = rest.split_at(rest.iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(rest.len()));
-    let Some(host) = the_host(fields).filter(|host| *host != authority) else {
-        return Ok(None);
-    };
-    let default_port = if scheme.eq_ignore_ascii_case(b"https://") { 443 } else { 80 };
-    let read = |text: &[u8]| {
-        std::str::from_utf8(text)
-            .ok()
-            .and_then(|text| Authority::parse(text, Some(default_port)).ok())
-    };
-    match (read(authority), read(host)) {
-        (Some(named), Some(field)) if named == field => {
+    match absolute.agrees_with(host).map_err(HeadError::Refused)? {
+        Agreement::Verbatim => Ok(None),
+        Agreement::InTwoSpellings => {
             let method = line.split(|b| *b == b' ').next().unwrap_or_default();
             let version = line.rsplit(|b| *b == b' ').next().unwrap_or_default();
-            Ok(Some([method, b" ", scheme, host, tail, b" ", version].concat()))
+            Ok(Some([method, b" ", absolute.scheme, host, absolute.rest, b" ", version].concat()))
         }
-        (Some(named), Some(field)) => {
-            let detail = format!("the Host field names {field} where the target names {named}");
-            Err(HeadError::Refused(Denial::new(Reason::AuthorityMismatch, detail)))
-        }
-        _ => Err(malformed("the target or the Host field is not a host and a port")),
     }
 }
 

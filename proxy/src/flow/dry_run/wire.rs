@@ -6,6 +6,7 @@ use pingora::protocols::http::authority::validate_request_authority;
 use thiserror::Error;
 use tollgate_policy::{AbsoluteForm, Authority, Reason, Target};
 
+use super::super::absolute_form::{AbsoluteTarget, Agreement};
 use super::DryRequest;
 use crate::egress::Security;
 use crate::gate::Denial;
@@ -60,8 +61,14 @@ impl<'a> Wire<'a> {
         })
     }
 
-    /// What the HTTP library itself refuses of a head before anything of ours sees it.
+    /// What is refused of a head before its session is served.
     pub(super) fn check(&self) -> Result<(), Denial> {
+        let host = self.head.headers.get(header::HOST).map(HeaderValue::as_bytes);
+        if let (Some(absolute), Some(host)) = (AbsoluteTarget::split(self.head.raw_path()), host)
+            && absolute.agrees_with(host)? == Agreement::InTwoSpellings
+        {
+            return Ok(());
+        }
         validate_request_authority(&self.head).map_err(|_| Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/1.1"))
     }
 
