@@ -23,7 +23,7 @@ const LONGEST_HELLO: usize = 32 << 10;
 /// What the client's first bytes may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FirstFlight<'a> {
-    /// Anything; but TLS must name this authority. For `tls: skip`.
+    /// TLS that names this authority, or anything that is not HTTP. For `tls: skip`.
     Named(&'a Authority),
     /// Neither TLS nor HTTP, which would have been read. For plain L4.
     Unreadable,
@@ -110,11 +110,11 @@ impl FirstFlight<'_> {
         match (self, sniff(bytes)) {
             (_, _) if bytes.is_empty() => Flight::Incomplete,
             (FirstFlight::Named(authority), Speech::Tls) => server_name(bytes, &authority.host),
-            (FirstFlight::Named(_), _) | (FirstFlight::Unreadable, Speech::Other) => Flight::Passes,
-            (FirstFlight::Unreadable, Speech::Undecided) => Flight::Incomplete,
-            (FirstFlight::Unreadable, Speech::Tls | Speech::Http1 | Speech::H2c) => Flight::Refused(Denial::new(
+            (FirstFlight::Named(_) | FirstFlight::Unreadable, Speech::Other) => Flight::Passes,
+            (FirstFlight::Named(_) | FirstFlight::Unreadable, Speech::Undecided) => Flight::Incomplete,
+            (FirstFlight::Unreadable, Speech::Tls) | (_, Speech::Http1 | Speech::H2c) => Flight::Refused(Denial::new(
                 Reason::UninspectableTraffic,
-                "the client began to speak TLS or HTTP after its tunnel was taken for another protocol; such traffic is always read",
+                "the client began to speak what is always read after its tunnel was taken for another protocol",
             )),
         }
     }

@@ -1,7 +1,8 @@
 //! A CONNECT tunnel: refused, or answered with 200 and then served as what the client turns out to speak.
 //!
 //! The order: rail by name, route, addresses; then 200; then the first bytes. A refusal costs no dial. What can be read is read as
-//! requests; bytes pass unread only where the endpoint is opaque (`tls: skip`) or plain L4 and no payment rule covers the host.
+//! requests; bytes pass unread only where the endpoint is opaque (`tls: skip`) or plain L4 and no payment rule covers the host. Opaque
+//! is TLS that is not terminated; HTTP in cleartext is read there too, or a rail could be called through it.
 
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
@@ -59,11 +60,11 @@ pub(super) async fn serve(ingress: &Ingress, client: Arc<Client>, mut tcp: TcpSt
         Err(denial) => return engine.refuse_raw(record, &denial, &mut tcp).await,
     };
     record.status = Some(200);
-    if tcp.write_all(ESTABLISHED).await.is_err() || tunnel.inspection != Inspection::Opaque {
-        record.finish().await;
-        return tunnel.read(ingress, client, &rules, tcp, early, drain).await;
+    let answered = tcp.write_all(ESTABLISHED).await.is_ok();
+    record.finish().await;
+    if answered {
+        tunnel.read(ingress, client, &rules, tcp, early, drain).await;
     }
-    tunnel.pass(ingress, client, record, tcp, early).await;
 }
 
 /// Everything that is decided before the answer.
@@ -82,17 +83,18 @@ async fn open(ingress: &Ingress, client: &Client, rules: &Ruleset, head: Connect
         .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
     let inspection = route.inspection();
     let covered = rules.must_be_readable(&authority.host);
-    let unreadable = if inspection == Inspection::Transport && !covered {
-        Unreadable::Passes
-    } else {
-        Unreadable::IsRefused
+    let passes = match inspection {
+        Inspection::Opaque => true,
+        Inspection::Transport => !covered,
+        Inspection::Http => false,
     };
-    let upstream = match (inspection, unreadable) {
-        (Inspection::Opaque, _) | (_, Unreadable::Passes) => {
+    let unreadable = if passes { Unreadable::Passes } else { Unreadable::IsRefused };
+    let upstream = match unreadable {
+        Unreadable::Passes => {
             let dialling = dial::dial(&addresses, authority.port, engine.limits.connect);
             Some(record.wait(dialling).await.map_err(|error| not_dialled(&authority, &error))?)
         }
-        _ => None,
+        Unreadable::IsRefused => None,
     };
     Ok(Tunnel {
         authority,
@@ -127,14 +129,16 @@ impl Tunnel {
         };
         let refused = match speech {
             Spoken::Gone => return,
-            Spoken::Is(Speech::Tls) => return self.terminate(ingress, client, tcp, early, drain).await,
+            Spoken::Is(Speech::Tls) if self.inspection != Inspection::Opaque => {
+                return self.terminate(ingress, client, tcp, early, drain).await;
+            }
             Spoken::Is(Speech::Http1) => {
                 let fd = tcp.as_raw_fd();
                 let connection = self.into_connection(ingress, client, Security::Plain);
                 let wire = Wire::new(Transport::Plain(Rewind::new(early, tcp)), fd, Pace::Lazy);
                 return h1::serve(&ingress.engine, connection, Box::new(wire), limits.first_byte, drain).await;
             }
-            Spoken::Is(Speech::Other | Speech::Undecided) | Spoken::Nothing if self.unreadable == Unreadable::Passes => {
+            Spoken::Is(Speech::Tls | Speech::Other | Speech::Undecided) | Spoken::Nothing if self.unreadable == Unreadable::Passes => {
                 let mut record = Record::begin(&ingress.engine, &client, rules.generation, Adapter::Tunnel, Protocol::Opaque);
                 record.towards(&self.authority);
                 record.addresses = self.addresses.clone();
