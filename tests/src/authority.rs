@@ -13,6 +13,8 @@ pub enum Alpn {
     H1,
     /// `h2`, then `http/1.1`.
     H2,
+    /// `h2` only.
+    H2Only,
     /// No ALPN extension.
     Absent,
 }
@@ -22,6 +24,7 @@ impl Alpn {
         match self {
             Alpn::H1 => vec![b"http/1.1".to_vec()],
             Alpn::H2 => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            Alpn::H2Only => vec![b"h2".to_vec()],
             Alpn::Absent => Vec::new(),
         }
     }

@@ -13,5 +13,5 @@ pub(crate) mod wire;
 
 pub use connector::PoolGroup;
 pub use destination::{Destination, Security};
-pub use origin::Origin;
+pub use origin::{ClientProtocol, Origin};
 pub use resolve::{ResolveError, Resolver};

@@ -45,6 +45,7 @@ pub(crate) enum History {
 /// See the module.
 pub struct Origin {
     destination: Arc<Destination>,
+    client: ClientProtocol,
     connector: Arc<Connector>,
     addresses: Arc<[IpAddr]>,
     /// How long the shared pool keeps what the tunnel leaves behind.
@@ -59,6 +60,16 @@ pub struct Origin {
     dialling: tokio::sync::Mutex<()>,
 }
 
+/// Which protocol the requests come in: an origin that takes both is spoken to in the client's own, which saves a conversion of every
+/// head and body (a third of the CPU of a small request).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientProtocol {
+    /// HTTP/1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
 /// The protocol that an origin chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speaks {
@@ -71,6 +82,7 @@ impl Origin {
     pub fn new(
         connector: Arc<Connector>,
         destination: Arc<Destination>,
+        client: ClientProtocol,
         addresses: Arc<[IpAddr]>,
         group: PoolGroup,
         limits: &Limits,
@@ -81,6 +93,7 @@ impl Origin {
             .collect();
         Arc::new(Origin {
             destination,
+            client,
             connector,
             addresses,
             pool_idle: limits.pool_idle,
@@ -109,7 +122,7 @@ impl Origin {
         {
             return Ok((session, History::Reused));
         }
-        let may_share = need == Need::Any && self.destination.security() == Security::Tls && self.speaks.get() != Some(&Speaks::Http1);
+        let may_share = need == Need::Any && self.wants_h2() && self.speaks.get() != Some(&Speaks::Http1);
         let turn = if may_share { Some(self.dialling.lock().await) } else { None };
         match (turn.is_some(), self.speaks.get()) {
             (true, Some(Speaks::Http2)) => {
@@ -131,6 +144,12 @@ impl Origin {
         Err(last.unwrap_or_else(|| Error::explain(ErrorType::ConnectNoRoute, "no address").into_up()))
     }
 
+    /// Whether HTTP/2 is asked for: the client speaks it, or the origin takes nothing else.
+    fn wants_h2(&self) -> bool {
+        let tls = self.destination.security() == Security::Tls;
+        tls && (self.client == ClientProtocol::Http2 || self.speaks.get() == Some(&Speaks::Http2))
+    }
+
     async fn reuse(&self, need: Need) -> Result<Option<OriginSession>> {
         if need == Need::Any {
             let own = self.lock_h2().clone().filter(|connection| !connection.is_closed());
@@ -148,7 +167,7 @@ impl Origin {
         }
         for peer in &self.peers {
             if need == Need::Any
-                && self.destination.security() == Security::Tls
+                && self.wants_h2()
                 && let Ok(Some(stream)) = self.connector.reused_http_session(peer).await
             {
                 return Ok(Some(self.adopt(stream)));
@@ -164,16 +183,19 @@ impl Origin {
 
     async fn dial(&self, peer: &HttpPeer, need: Need) -> Result<OriginSession> {
         let dialled = if need == Need::Upgradable {
-            let mut peer = peer.clone();
-            peer.options.set_http_version(1, 1);
-            let stream = self.connector.transport().new_stream(&peer).await?;
-            ClientSession::<()>::H1(H1Client::new_with_options(stream, &peer))
-        } else {
+            self.dial_h1(peer).await?
+        } else if self.wants_h2() {
             self.connector.new_http_session::<_, ()>(peer).await?
+        } else {
+            match self.dial_h1(peer).await {
+                // An origin that takes only HTTP/2 refuses the handshake (RFC 7301 section 3.2).
+                Err(error) if *error.etype() == ErrorType::TLSHandshakeFailure => self.connector.new_http_session::<_, ()>(peer).await?,
+                dialled => dialled?,
+            }
         };
         match dialled {
             ClientSession::H1(session) => {
-                if need != Need::Upgradable {
+                if need != Need::Upgradable && self.client == ClientProtocol::Http2 {
                     let _ = self.speaks.set(Speaks::Http1);
                 }
                 let stream = session.into_inner();
@@ -184,6 +206,13 @@ impl Origin {
             ClientSession::H2(stream) => Ok(self.adopt(stream)),
             ClientSession::Custom(()) => Error::e_explain(ErrorType::InternalError, "a custom origin session"),
         }
+    }
+
+    async fn dial_h1(&self, peer: &HttpPeer) -> Result<ClientSession<()>> {
+        let mut peer = peer.clone();
+        peer.options.set_http_version(1, 1);
+        let stream = self.connector.transport().new_stream(&peer).await?;
+        Ok(ClientSession::H1(H1Client::new_with_options(stream, &peer)))
     }
 
     fn adopt(&self, stream: pingora::protocols::http::v2::client::Http2Session) -> OriginSession {

@@ -16,7 +16,7 @@ use super::connection::{Client, Connection};
 use super::record::Record;
 use crate::audit::{Adapter, Process, Protocol, Sink};
 use crate::credentials::CredentialStore;
-use crate::egress::{Destination, Origin, PoolGroup, ResolveError, Resolver};
+use crate::egress::{ClientProtocol, Destination, Origin, PoolGroup, ResolveError, Resolver};
 use crate::gate::{Caller, Denial, Gate, Layer, Route, Ruleset};
 use crate::identity::{ClientProcess, Identities, IdentityError};
 use crate::metrics::Metrics;
@@ -156,9 +156,15 @@ impl Engine {
     }
 
     /// An origin at judged addresses, whose connections only this caller shares.
-    pub(crate) fn origin(&self, destination: Arc<Destination>, addresses: Arc<[IpAddr]>, caller: &Caller) -> Arc<Origin> {
+    pub(crate) fn origin(
+        &self,
+        destination: Arc<Destination>,
+        client: ClientProtocol,
+        addresses: Arc<[IpAddr]>,
+        caller: &Caller,
+    ) -> Arc<Origin> {
         let group = PoolGroup::of(caller.binary());
-        Origin::new(self.connector.clone(), destination, addresses, group, &self.limits)
+        Origin::new(self.connector.clone(), destination, client, addresses, group, &self.limits)
     }
 
     async fn identify(&self, client: &Client) -> Caller {

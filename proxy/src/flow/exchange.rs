@@ -23,8 +23,8 @@ use super::record::Record;
 use super::send::{Resend, Sending, Sent, in_time, or_gone};
 use crate::audit::Protocol;
 use crate::credentials::CredentialError;
-use crate::egress::Origin;
 use crate::egress::session::OriginSession;
+use crate::egress::{ClientProtocol, Origin};
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
 
 /// How an exchange ended.
@@ -183,7 +183,7 @@ impl Engine {
         } else {
             let addresses = record.wait(self.resolve(route, authority)).await?;
             let caller = self.caller(&connection.client, rules, authority).await;
-            let origin = self.origin(head.destination.clone(), addresses, caller);
+            let origin = self.origin(head.destination.clone(), ClientProtocol::Http1, addresses, caller);
             connection.remember(&origin);
             origin
         };

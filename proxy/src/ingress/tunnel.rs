@@ -23,7 +23,7 @@ use super::{Ingress, h1, h2};
 use crate::audit::{Adapter, Protocol};
 use crate::egress::dial::{self, DialError};
 use crate::egress::wire::{Pace, Rewind, Transport, Wire};
-use crate::egress::{Destination, Security};
+use crate::egress::{ClientProtocol, Destination, Security};
 use crate::flow::{Client, Connection, Record, last_words};
 use crate::gate::{Caller, Denial, Route, Ruleset};
 
@@ -134,7 +134,7 @@ impl Tunnel {
             }
             Spoken::Is(Speech::Http1) => {
                 let fd = tcp.as_raw_fd();
-                let connection = self.into_connection(ingress, client, Security::Plain);
+                let connection = self.into_connection(ingress, client, Security::Plain, ClientProtocol::Http1);
                 let wire = Wire::new(Transport::Plain(Rewind::new(early, tcp)), fd, Pace::Lazy);
                 return h1::serve(&ingress.engine, connection, Box::new(wire), limits.first_byte, drain).await;
             }
@@ -163,8 +163,9 @@ impl Tunnel {
             Err(error) => return self.untrusted(ingress, &client, &error).await,
         };
         let speaks_h2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
+        let protocol = if speaks_h2 { ClientProtocol::Http2 } else { ClientProtocol::Http1 };
         let first = engine.limits.first_byte;
-        let connection = self.into_connection(ingress, client, Security::Tls);
+        let connection = self.into_connection(ingress, client, Security::Tls, protocol);
         let pace = if speaks_h2 { Pace::Eager } else { Pace::Lazy };
         let wire = Box::new(Wire::new(Transport::Tls(Box::new(tls)), fd, pace));
         if speaks_h2 {
@@ -187,10 +188,10 @@ impl Tunnel {
         }
     }
 
-    fn into_connection(self, ingress: &Ingress, client: Arc<Client>, security: Security) -> Arc<Connection> {
+    fn into_connection(self, ingress: &Ingress, client: Arc<Client>, security: Security, protocol: ClientProtocol) -> Arc<Connection> {
         let destination = Arc::new(Destination::new(self.authority, security));
         let caller = client.caller.get().unwrap_or(&Caller::NotEnforced);
-        let origin = ingress.engine.origin(destination, self.addresses, caller);
+        let origin = ingress.engine.origin(destination, protocol, self.addresses, caller);
         Connection::tunnelled(client, origin)
     }
 

@@ -40,7 +40,7 @@ where
     Fut: Future<Output = ()> + Send + 'static,
 {
     let authority = Authority::default();
-    let origin = H2Origin::start(authority.server(HOST, Alpn::H2), script).await;
+    let origin = H2Origin::start(authority.server(HOST, Alpn::H2Only), script).await;
     let gate = Setup::new(policy::open(&[origin.port()])).local_host().trust(&authority).start();
     (gate, origin)
 }

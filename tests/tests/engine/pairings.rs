@@ -15,9 +15,11 @@ async fn before(alpn: Alpn) -> (Tollgate, Origin) {
     (gate, origin)
 }
 
-const PAIRINGS: [(Via, Alpn, Version); 4] = [
+/// An origin that takes both is spoken to in the client's own protocol.
+const PAIRINGS: [(Via, Alpn, Version); 5] = [
     (Via::TlsH1, Alpn::H1, Version::HTTP_11),
-    (Via::TlsH1, Alpn::H2, Version::HTTP_2),
+    (Via::TlsH1, Alpn::H2, Version::HTTP_11),
+    (Via::TlsH1, Alpn::H2Only, Version::HTTP_2),
     (Via::TlsH2, Alpn::H1, Version::HTTP_11),
     (Via::TlsH2, Alpn::H2, Version::HTTP_2),
 ];
