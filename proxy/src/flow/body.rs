@@ -42,15 +42,19 @@ pub(crate) struct Held {
     pub(crate) reservation: Reservation,
 }
 
-/// Reads as much of the body as has to be judged.
-pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
-    if down.is_body_empty() {
-        return Ok(Held {
+impl Held {
+    /// The request has no body.
+    pub(crate) fn nothing(held: &HeldBytes) -> Self {
+        Held {
             body: Body::Whole(Bytes::new()),
             to_judge: None,
             reservation: held.reserve(),
-        });
+        }
     }
+}
+
+/// Reads as much of a body as has to be judged.
+pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
     refuse_upgrade_with_body(down.req_header())?;
     let coding = Coding::of(&down.req_header().headers)?;
     if is_expect_continue_req(down.req_header()) {

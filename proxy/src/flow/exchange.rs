@@ -77,7 +77,11 @@ impl Engine {
             body,
             to_judge,
             reservation,
-        } = record.wait(body::read(down, &self.limits, &self.held)).await?;
+        } = if down.is_body_empty() {
+            Held::nothing(&self.held)
+        } else {
+            record.wait(body::read(down, &self.limits, &self.held)).await?
+        };
         if let Some(json) = &to_judge {
             self.gate.judge_body(head.path.as_str(), json)?;
         }
@@ -126,7 +130,7 @@ impl Engine {
         outcome
     }
 
-    fn read_head(&self, connection: &Connection, down: &ServerSession, record: &mut Record<'_>) -> Result<Head, Failure> {
+    fn read_head(&self, connection: &Connection, down: &ServerSession, record: &mut Record<'_>) -> Result<Arc<Head>, Failure> {
         let request = down.req_header();
         let last = connection.origin();
         let scope = match (connection.tunnel(), &last) {
@@ -137,7 +141,7 @@ impl Engine {
             ServerSession::H1(session) => Some(session.get_headers_raw_bytes()),
             _ => None,
         };
-        let head = Head::read(scope, request, raw.as_deref(), &self.limits)?;
+        let head = Arc::new(Head::read(scope, request, raw.as_deref(), &self.limits)?);
         record.read(&head);
         Ok(head)
     }

@@ -34,7 +34,7 @@ pub(crate) struct Record<'e> {
     overhead_until: Option<Instant>,
     /// Only a method that is known, or `CONNECT`: the client's own words come with the head.
     pub(crate) method: Option<&'static str>,
-    head: Option<Head>,
+    head: Option<Arc<Head>>,
     /// Where the head's path has something too long to be written down.
     shown_path: Option<String>,
     authority: Option<Authority>,
@@ -112,7 +112,7 @@ impl<'e> Record<'e> {
     }
 
     /// The head has been read.
-    pub(crate) fn read(&mut self, head: &Head) {
+    pub(crate) fn read(&mut self, head: &Arc<Head>) {
         self.shown_path = head.shown_path();
         self.head = Some(head.clone());
     }
@@ -223,14 +223,13 @@ impl<'e> Record<'e> {
     /// Writes the line, waiting for room where the audit trail has none.
     pub(crate) async fn finish(mut self) {
         self.finished = Finished::Yes;
-        self.count();
         let duration = self.started.elapsed();
+        self.count(duration);
         let audit = self.engine.audit.clone();
         audit.record(&self.event(duration)).await;
     }
 
-    fn count(&self) {
-        let duration = self.started.elapsed();
+    fn count(&self, duration: Duration) {
         let ours = self.overhead_until.map_or(duration, |until| until.duration_since(self.started));
         let overhead = ours.saturating_sub(self.waited);
         let metrics = &self.engine.metrics;
@@ -286,8 +285,9 @@ impl Drop for Record<'_> {
     /// The exchange was dropped: the client has gone, new rules forbid it, or a deadline has passed.
     fn drop(&mut self) {
         if self.finished == Finished::No {
-            self.count();
-            self.engine.audit.record_detached(&self.event(self.started.elapsed()));
+            let duration = self.started.elapsed();
+            self.count(duration);
+            self.engine.audit.record_detached(&self.event(duration));
         }
     }
 }
