@@ -19,6 +19,7 @@ pub mod query;
 pub mod reason;
 pub mod target;
 mod validate;
+pub mod yaml;
 
 pub use address::{AddressClass, AddressRefusal, AddressScope, LoopbackDial, check_addresses};
 pub use decide::{

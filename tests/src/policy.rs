@@ -55,6 +55,12 @@ pub fn open(ports: &[u16]) -> String {
     }])
 }
 
+/// [`HOST`] and `other` on these ports, everything allowed, inspected as HTTP.
+pub fn open_with(other: &str, ports: &[u16]) -> String {
+    let lines = &["protocol: rest", "enforcement: enforce", "access: full"];
+    document(&[("api", HOST), ("other", other)].map(|(name, host)| Entry { name, host, ports, lines }))
+}
+
 /// [`HOST`] on these ports with `rules` (and `deny_rules`) lines, inspected as HTTP, enforced.
 pub fn ruled(ports: &[u16], rules: &[&str]) -> String {
     let mut lines = vec!["protocol: rest", "enforcement: enforce"];

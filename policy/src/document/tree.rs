@@ -3,10 +3,11 @@
 //! The parser's own limits stand against bombs: no anchors, no aliases, no merge keys, no deep nesting, one document.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{DuplicateKeyPolicy, Location, Options, Spanned};
+use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
 
 use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::load::Limits;
+use crate::yaml;
 
 /// A value and its place.
 #[derive(Debug, Clone)]
@@ -90,7 +91,8 @@ impl Node {
 
 /// Reads the text; `None` after a syntax error.
 pub(super) fn parse(source: &str, limits: Limits, found: &mut Diagnostics) -> Option<Node> {
-    match serde_saphyr::from_str_with_options::<Node>(source, options(limits)) {
+    // Every repetition is reported, each at its place, by the reader.
+    match serde_saphyr::from_str_with_options::<Node>(source, yaml::strict(limits, DuplicateKeyPolicy::PassThrough)) {
         Ok(node) => Some(node),
         Err(error) => {
             let error = error.without_snippet();
@@ -126,27 +128,6 @@ fn explain(text: &str) -> (String, &'static str) {
         .to_owned();
     let hint = if message.contains("tab") { "indent with spaces" } else { "" };
     (message, hint)
-}
-
-fn options(limits: Limits) -> Options {
-    let budget = serde_saphyr::budget! {
-        max_reader_input_bytes: Some(limits.bytes),
-        max_aliases: 0,
-        max_anchors: 0,
-        max_depth: 32,
-        max_nodes: limits.nodes,
-        max_events: limits.nodes.saturating_mul(4),
-        max_documents: 1,
-        max_merge_keys: 0,
-    };
-    serde_saphyr::options! {
-        budget: budget,
-        strict_booleans: true,
-        legacy_octal_numbers: false,
-        reject_unsupported_tags: true,
-        // Every repetition is reported, each at its place, by the reader.
-        duplicate_keys: DuplicateKeyPolicy::PassThrough,
-    }
 }
 
 fn position(location: Location) -> Position {

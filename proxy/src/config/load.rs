@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use serde_saphyr::DuplicateKeyPolicy;
+use tollgate_policy::{Limits, yaml};
+
 use super::meaning::{self, Mistake};
 use super::{Config, ConfigError, places};
 
@@ -55,24 +58,11 @@ impl Config {
     }
 }
 
-/// No aliases, merges, tags or second documents: a reader of the file and this program must not see two different things.
+/// A key given twice is an error: two readers would take different ones.
 fn strict() -> serde_saphyr::Options {
-    let budget = serde_saphyr::budget! {
-        max_reader_input_bytes: Some(1 << 20),
-        max_aliases: 0,
-        max_anchors: 0,
-        max_depth: 32,
-        max_nodes: 50_000,
-        max_events: 200_000,
-        max_documents: 1,
-        max_merge_keys: 0,
+    let limits = Limits {
+        bytes: 1 << 20,
+        nodes: 50_000,
     };
-    serde_saphyr::options! {
-        budget: budget,
-        strict_booleans: true,
-        legacy_octal_numbers: false,
-        reject_unsupported_tags: true,
-        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
-        with_snippet: false,
-    }
+    yaml::strict(limits, DuplicateKeyPolicy::Error)
 }

@@ -12,27 +12,7 @@ const OTHER: &str = "other.example.test";
 
 /// Both names are listed and resolve to the same origins, so that only the authority check can stop a request.
 async fn two_names() -> World {
-    let lines = ["protocol: rest", "enforcement: enforce", "access: full"];
-    World::start(
-        |ports| {
-            policy::document(&[
-                Entry {
-                    name: "api",
-                    host: HOST,
-                    ports,
-                    lines: &lines,
-                },
-                Entry {
-                    name: "other",
-                    host: OTHER,
-                    ports,
-                    lines: &lines,
-                },
-            ])
-        },
-        |setup| setup.host(OTHER, "127.0.0.1"),
-    )
-    .await
+    World::start(|ports| policy::open_with(OTHER, ports), |setup| setup.host(OTHER, "127.0.0.1")).await
 }
 
 #[tokio::test]

@@ -15,6 +15,9 @@ mod streams;
 mod upgrades;
 mod uploads;
 
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tollgate_tests::authority::{Alpn, Authority};
 use tollgate_tests::h2_origin::H2Origin;
 use tollgate_tests::policy::{self, HOST};
@@ -43,4 +46,31 @@ where
     let origin = H2Origin::start(authority.server(HOST, Alpn::H2Only), script).await;
     let gate = Setup::new(policy::open(&[origin.port()])).local_host().trust(&authority).start();
     (gate, origin)
+}
+
+/// Sends `head` and `size` bytes (whole MiB), and reads as many at the same time: whoever waits for one way before the other locks up.
+async fn assert_echoed(stream: impl AsyncRead + AsyncWrite + Send + 'static, head: String, size: usize) {
+    let (mut read, mut write) = tokio::io::split(stream);
+    let upload = tokio::spawn(async move {
+        write.write_all(head.as_bytes()).await.unwrap();
+        let piece = vec![b'e'; 1 << 20];
+        for _ in 0..size >> 20 {
+            write.write_all(&piece).await.unwrap();
+        }
+        write.flush().await.unwrap();
+        write
+    });
+    let download = async {
+        let mut piece = vec![0; 1 << 16];
+        let mut count = 0;
+        while count < size {
+            let got = read.read(&mut piece).await.unwrap();
+            assert_ne!(got, 0, "ended after {count} bytes");
+            count += got;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), download)
+        .await
+        .expect("the echo locked up");
+    upload.await.unwrap();
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tollgate_tests::client::{Ask, Via};
 use tollgate_tests::payment;
-use tollgate_tests::policy::{self, Entry, HOST};
+use tollgate_tests::policy::{self, HOST};
 use tollgate_tests::verdict_peer::{Says, VerdictPeer};
 use tollgate_tests::world::World;
 
@@ -16,24 +16,8 @@ const OTHER: &str = "other.example.test";
 async fn with_credential(says: Says) -> (World, VerdictPeer) {
     let peer = VerdictPeer::says(says).await;
     let settings = peer.settings();
-    let lines = ["protocol: rest", "enforcement: enforce", "access: full"];
     let world = World::start(
-        |ports| {
-            policy::document(&[
-                Entry {
-                    name: "api",
-                    host: HOST,
-                    ports,
-                    lines: &lines,
-                },
-                Entry {
-                    name: "other",
-                    host: OTHER,
-                    ports,
-                    lines: &lines,
-                },
-            ])
-        },
+        |ports| policy::open_with(OTHER, ports),
         |setup| {
             setup
                 .host(OTHER, "127.0.0.1")

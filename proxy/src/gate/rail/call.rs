@@ -284,7 +284,7 @@ fn from_utf16(body: &[u8]) -> Option<String> {
     )
 }
 
-/// Undoes `\uXXXX` of ASCII characters and `\/`, without regard to structure.
+/// Undoes the `\u00…` escapes of ASCII characters and `\/`, without regard to structure.
 fn without_escapes(body: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(body.len());
     let mut rest = body;

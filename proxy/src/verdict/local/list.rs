@@ -19,8 +19,9 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
-use serde_saphyr::Spanned;
+use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 use thiserror::Error;
+use tollgate_policy::{Limits, yaml};
 
 use super::price::{Price, Tolerance, Usual};
 use crate::x402::claim::EvmAddress;
@@ -157,15 +158,11 @@ fn read<T: de::DeserializeOwned>(file: &Path) -> Result<Vec<T>, ListError> {
     if text.len() > MAX_FILE {
         return Err(ListError::TooLarge { file: file.to_owned() });
     }
-    // Anchors and merges could grow a small file without bound; nobody needs them in a list.
-    let budget = serde_saphyr::budget! {
-        max_reader_input_bytes: Some(MAX_FILE), max_aliases: 0, max_anchors: 0, max_depth: 8,
-        max_nodes: 1_000_000, max_events: 2_000_000, max_documents: 1, max_merge_keys: 0
+    let limits = Limits {
+        bytes: MAX_FILE,
+        nodes: 1_000_000,
     };
-    let options = serde_saphyr::options! {
-        budget: budget, strict_booleans: true, legacy_octal_numbers: false, reject_unsupported_tags: true,
-        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error, with_snippet: false
-    };
+    let options = yaml::strict(limits, DuplicateKeyPolicy::Error);
     let list: Option<Vec<T>> = serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
         let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
         let message = error.to_string();
