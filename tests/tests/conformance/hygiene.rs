@@ -120,7 +120,11 @@ async fn first_lines_that_are_not_http_1_are_refused() {
         let mut connection = world.gate.dial().await;
         connection.send(format!("{line}\r\nHost: {HOST}:{port}\r\n\r\n")).await;
         let answer = connection.answer_or_end("GET").await.unwrap_or_else(|end| panic!("{line}: {end}"));
-        assert_eq!(answer.status, 400, "{line}: {}", answer.text());
+        assert_eq!(
+            (answer.status, answer.reason()),
+            (400, Some("malformed_request")),
+            "{line}: {answer:?}"
+        );
         assert!(!answer.text().contains("secret"), "{}", answer.text());
     }
     world.plain.assert_untouched();
@@ -388,7 +392,11 @@ async fn broken_chunks_from_the_client_are_its_fault() {
         ))
         .await;
         match h1.answer_or_end("POST").await {
-            Ok(answer) => assert_eq!(answer.status, 400, "{chunks:?}: {answer:?}"),
+            Ok(answer) => assert_eq!(
+                (answer.status, answer.reason()),
+                (400, Some("malformed_request")),
+                "{chunks:?}: {answer:?}"
+            ),
             Err(end) => panic!("{chunks:?}: {end}"),
         }
     }

@@ -20,7 +20,7 @@ async fn a_changed_file_is_taken_without_a_restart() {
     world.get(Via::AbsoluteForm, "/").await.assert_allowed();
     world.gate.reload(&policy::document(&[])).await;
     let answer = world.get(Via::AbsoluteForm, "/").await;
-    assert_eq!(answer.status, 403, "{answer:?}");
+    answer.assert_denied(403, "no_policy");
     world.gate.reload(&policy::open(&ports)).await;
     for via in Via::ALL {
         world.get(via, "/").await.assert_allowed();

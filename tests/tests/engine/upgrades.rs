@@ -103,7 +103,11 @@ async fn a_101_that_nobody_asked_for_is_a_502() {
     .await;
     for via in [Via::TlsH1, Via::TlsH2] {
         let answer = gate.fetch(via, &Ask::get(origin.port(), "/")).await;
-        assert_eq!(answer.status, 502, "{via:?}: {answer:?}");
+        assert_eq!(
+            (answer.status, answer.reason()),
+            (502, Some("upstream_unreachable")),
+            "{via:?}: {answer:?}"
+        );
         assert!(!answer.text().contains("opaque"));
     }
 }
@@ -120,7 +124,7 @@ async fn a_switch_to_another_protocol_than_asked_is_a_502() {
     let mut h1 = gate.tls_h1(origin.port()).await;
     h1.send(format!("GET /socket HTTP/1.1\r\nHost: {HOST}:{}\r\n{HANDSHAKE}", origin.port()))
         .await;
-    assert_eq!(h1.answer("GET").await.status, 502);
+    h1.answer("GET").await.assert_denied(502, "upstream_unreachable");
 }
 
 #[tokio::test]
