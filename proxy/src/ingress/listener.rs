@@ -92,19 +92,23 @@ impl Listener {
                     continue;
                 }
             };
-            let (ingress, drain) = (ingress.clone(), drain.clone());
+            let (serving, drain) = (ingress.clone(), drain.clone());
             let listener = tcp.local_addr().unwrap_or(self.address);
+            // It leaves this runtime's reactor for its worker's.
+            let Ok(tcp) = tcp.into_std() else { continue };
             match seats.clone().try_acquire_owned() {
-                Ok(seat) => {
-                    connections.spawn(async move {
-                        ingress.serve(tcp, client, listener, drain).await;
-                        drop(seat);
-                    });
-                }
+                Ok(seat) => ingress.workers.spawn(&mut connections, async move {
+                    if let Ok(tcp) = TcpStream::from_std(tcp) {
+                        serving.serve(tcp, client, listener, drain).await;
+                    }
+                    drop(seat);
+                }),
                 Err(_) => {
                     if let Ok(place) = refusals.clone().try_acquire_owned() {
-                        connections.spawn(async move {
-                            refuse(&ingress, tcp, client, listener).await;
+                        ingress.workers.spawn(&mut connections, async move {
+                            if let Ok(tcp) = TcpStream::from_std(tcp) {
+                                refuse(&serving, tcp, client, listener).await;
+                            }
                             drop(place);
                         });
                     }

@@ -13,6 +13,7 @@ mod request_head;
 mod sniff;
 mod tls;
 mod tunnel;
+mod workers;
 
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
@@ -28,6 +29,7 @@ use connect::Beginning;
 use life::Drain;
 
 pub use listener::{ListenError, Listener};
+pub use workers::Workers;
 
 /// What every client connection needs.
 pub struct Ingress {
@@ -35,6 +37,8 @@ pub struct Ingress {
     pub engine: Arc<Engine>,
     /// In whose name TLS is terminated.
     pub leaves: Arc<LeafCache>,
+    /// Where connections run.
+    pub workers: Workers,
 }
 
 impl Ingress {

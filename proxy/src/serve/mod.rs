@@ -26,7 +26,7 @@ use crate::credentials::CredentialLoadError;
 use crate::flow::Engine;
 use crate::gate::payment::terms::TermsError;
 use crate::gate::rail::RailsError;
-use crate::ingress::{Ingress, ListenError, Listener};
+use crate::ingress::{Ingress, ListenError, Listener, Workers};
 
 pub use policy_file::PolicyFile;
 pub use rehearsal::{Rehearsal, RehearsalError};
@@ -81,6 +81,9 @@ pub enum StartError {
     /// The thread that identifies callers.
     #[error("cannot start the identification of callers: {0}")]
     Identity(std::io::Error),
+    /// The threads that serve connections.
+    #[error("cannot start the threads that serve connections: {0}")]
+    Workers(std::io::Error),
 }
 
 /// A Tollgate that serves.
@@ -140,6 +143,7 @@ impl Tollgate {
         let ingress = Arc::new(Ingress {
             engine: engine.clone(),
             leaves,
+            workers: Workers::start().map_err(StartError::Workers)?,
         });
         let proxy_task = tokio::spawn(listener.serve(ingress, readiness.clone(), stopping));
         let admin_task = tokio::spawn(admin.serve(sources, admin_stop.clone()));

@@ -147,3 +147,37 @@ async fn connections_that_stay_allowed_stay_open() {
         .audited(json!({ "decision": "deny", "reason_code": "method_not_allowed" }))
         .await;
 }
+
+#[tokio::test]
+async fn rules_that_come_while_a_body_is_held_judge_the_request_again() {
+    let world = World::open().await;
+    let ports = [world.plain.port(), world.tls.port()];
+    let mut h1 = world.gate.tls_h1(world.tls.port()).await;
+    // Half of a JSON document: it has to be read to its end before anything may leave.
+    let head = Ask::get(world.tls.port(), "/")
+        .method("POST")
+        .header("Content-Length", "20")
+        .h1(Via::TlsH1);
+    h1.send(head).await;
+    h1.send(r#"{"part":"#).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    world.gate.reload(&policy::ruled(&ports, &["access: read-only"])).await;
+    h1.send(r#" "one or 2"}"#).await;
+    h1.answer("POST").await.assert_denied(403, "method_not_allowed");
+    world.assert_untouched();
+}
+
+#[tokio::test]
+async fn a_pipe_in_place_of_the_policy_neither_hangs_nor_opens() {
+    let mut world = World::open().await;
+    let file = world.gate.dir().join("policy.yaml");
+    std::fs::remove_file(&file).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let log = world.gate.logged("policy.yaml:").await;
+    assert!(log.contains("it is not a regular file"), "{log}");
+    // The last good policy stays, and the process can still be asked and ended.
+    world.get(Via::TlsH1, "/").await.assert_allowed();
+    assert!(world.gate.readyz().await.1.contains("it is not a regular file"));
+    world.gate.signal(Signal::TERM);
+    assert!(world.gate.ended().await.success());
+}

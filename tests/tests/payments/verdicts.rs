@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tollgate_tests::client::{Ask, Via};
+use tollgate_tests::eventually;
 use tollgate_tests::payment::{ASSET, PAYEE, Terms, Wallet, encode};
-use tollgate_tests::policy::HOST;
+use tollgate_tests::policy::{self, HOST};
 use tollgate_tests::verdict_peer::{Mood, Says, ok};
 
 use super::{paying, shop, url};
@@ -322,5 +323,20 @@ async fn with_no_verdict_service_named_every_payment_is_held() {
     for via in Via::ALL {
         world.gate.fetch(via, &paying(&world, via)).await.assert_denied(403, "verdict_hold");
     }
+    world.assert_untouched();
+}
+
+#[tokio::test]
+async fn rules_that_come_while_the_verdict_is_waited_for_hold_the_payment() {
+    let (world, peer) = shop(Mood::Slow(Duration::from_millis(900))).await;
+    let ports = [world.plain.port(), world.tls.port()];
+    let narrower = policy::ruled(&ports, &["rules: [ { allow: { method: GET, path: /free } } ]"]);
+    let ask = paying(&world, Via::TlsH1);
+    let (answer, ()) = tokio::join!(world.gate.fetch(Via::TlsH1, &ask), async {
+        eventually("the question", || peer.questions().pop()).await;
+        world.gate.reload(&narrower).await;
+    });
+    answer.assert_denied(403, "path_not_allowed");
+    assert_eq!(peer.questions().len(), 1);
     world.assert_untouched();
 }

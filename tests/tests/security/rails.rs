@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tollgate_tests::answer::Answer;
+use tollgate_tests::authority::Alpn;
 use tollgate_tests::client::{Ask, Via};
 use tollgate_tests::origin::{Origin, standard};
 use tollgate_tests::payment::{Terms, Wallet};
@@ -533,4 +534,31 @@ async fn harmless_neighbours_of_all_this_pass_untouched() {
     for target in ["/settle", "/verify", "/v1/payments/list"] {
         world.get(Via::TlsH1, target).await.assert_allowed();
     }
+}
+
+#[tokio::test]
+async fn a_broadcast_in_cleartext_through_an_endpoint_that_skips_tls_is_shut() {
+    let skip = |ports: &[u16]| {
+        policy::document(&[Entry {
+            name: "api",
+            host: HOST,
+            ports,
+            lines: &["tls: skip"],
+        }])
+    };
+    let world = World::start(skip, |setup| setup).await;
+    let body = call("eth_sendRawTransaction");
+    let ask = Ask::get(world.plain.port(), "/rpc").json(&body);
+    for via in [Via::AbsoluteForm, Via::PlainTunnel] {
+        assert_rail(&world.gate.fetch(via, &ask).await, "rail_broadcast", "cleartext");
+    }
+    world.plain.assert_no_request();
+    // What is no rail's business passes, read or unread.
+    world.get(Via::PlainTunnel, "/free").await.assert_allowed();
+    let authority = format!("{HOST}:{}", world.tls.port());
+    let unread = world.gate.tunnel(&authority).await.unwrap().into_stream();
+    assert!(
+        world.gate.handshake(unread, HOST, Alpn::H1).await.is_err(),
+        "the origin's own certificate, which the gate's CA has not signed, was expected"
+    );
 }
