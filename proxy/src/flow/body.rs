@@ -12,7 +12,7 @@ mod sniff;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header;
+use http::header::{self, HeaderMap};
 use pingora::http::RequestHeader;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v1::common::is_expect_continue_req;
@@ -97,6 +97,12 @@ pub(super) fn whole(request: &RequestHeader, body: &Bytes, limits: &Limits) -> R
         Look::Json | Look::Undecided if body.len() > limits.body_held => Err(too_large(limits.body_held)),
         Look::Json | Look::Undecided => coding.decode(body, limits.body_held).map(|Decoded(bytes)| Some(bytes)),
     }
+}
+
+/// An answer's body with its content coding undone; `None` if it cannot be, or is larger than `most`.
+pub(super) fn decoded_answer(headers: &HeaderMap, body: &Bytes, most: usize) -> Option<Bytes> {
+    let coding = Coding::of(headers).ok()?;
+    coding.decode(body, most).ok().map(|Decoded(bytes)| bytes)
 }
 
 /// CVE-2026-2833: an Upgrade with a body lets bytes past the rules before the origin agrees to it.

@@ -12,6 +12,7 @@ use tollgate_policy::Reason;
 
 use super::answer::{self, End};
 use super::body::{self, Held};
+use super::challenge;
 use super::connection::Connection;
 use super::engine::Engine;
 use super::failure::{self, Broken, Failure};
@@ -124,7 +125,10 @@ impl Engine {
             return upgrade(down, sent).await;
         }
 
-        // 9. Head, then body as it comes; the rest of the request meanwhile goes the other way.
+        // 9. What a 402 asks for is remembered before the client can pay it.
+        let sent = challenge::remember(self, down, sent, &head, record).await?;
+
+        // 10. Head, then body as it comes; the rest of the request meanwhile goes the other way.
         let outcome = self.relay(down, sent, &origin, record).await;
         drop(reservation);
         outcome
@@ -197,7 +201,7 @@ impl Engine {
 
     async fn ask(&self, paying: Paying, down: &mut ServerSession, record: &mut Record<'_>) -> Result<Paid, Failure> {
         if !paying.needs_verdict() {
-            return Ok(payment::retry(paying));
+            return Ok(payment::release(paying));
         }
         let judged = self.gate.desk().judge(&paying.claim);
         // A client's goodbye can be told from its body only once that has ended; until then it may wait for the verdict's deadline.
@@ -245,11 +249,12 @@ impl Engine {
             mut session,
             mut head,
             mut upload,
+            read,
         } = sent;
         let client = down.req_header().version;
         let body = body_rule(&down.req_header().method, &head);
         inbound(&mut head, client, body).map_err(pingora::Error::into_up)?;
-        let end = if body == BodyRule::Never || session.ended() {
+        let end = if body == BodyRule::Never || (read.is_empty() && session.ended()) {
             End::HeadOnly
         } else {
             End::BodyFollows
@@ -257,6 +262,10 @@ impl Engine {
         record.streaming();
         answer::write_head(down, head, end).await?;
         if end == End::BodyFollows {
+            if !read.is_empty() {
+                record.traffic.bytes_down += read.len() as u64;
+                down.write_response_body(read, false).await.map_err(pingora::Error::into_down)?;
+            }
             loop {
                 let piece = if upload.pending() {
                     tokio::select! { biased;

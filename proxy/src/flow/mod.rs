@@ -6,6 +6,7 @@
 mod absolute_form;
 mod answer;
 mod body;
+mod challenge;
 mod connection;
 mod dry_run;
 mod engine;

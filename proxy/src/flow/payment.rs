@@ -10,8 +10,10 @@ use super::head::Head;
 use super::record::Record;
 use crate::audit::{PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
 use crate::egress::Security;
+use crate::gate::payment::challenges::{Answer, ChallengeRule};
 use crate::gate::payment::judge::judge_header;
 use crate::gate::payment::replay::{Attempt, Reservation};
+use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
 use crate::verdict::desk::Ruling;
 use crate::verdict::{BackendName, Verdict};
@@ -25,6 +27,8 @@ pub(crate) struct Paying {
     pub(crate) claim: Claim,
     /// `None` once it has been said what became of it.
     reservation: Option<Reservation>,
+    /// The challenge that it answers, where one is required; goes back with this.
+    answer: Option<Answer>,
 }
 
 impl Paying {
@@ -46,20 +50,26 @@ impl Drop for Paying {
 }
 
 /// A payment with its GO.
-pub(crate) struct Paid(Option<Reservation>);
+pub(crate) struct Paid {
+    reservation: Option<Reservation>,
+    answer: Option<Answer>,
+}
 
 impl Paid {
     /// From now on the authorisation is spent: the first byte may leave.
     pub(crate) fn reached_origin(&mut self) {
-        if let Some(reservation) = self.0.take() {
+        if let Some(reservation) = self.reservation.take() {
             reservation.reached_origin();
+        }
+        if let Some(answer) = self.answer.take() {
+            answer.given();
         }
     }
 }
 
 impl Drop for Paid {
     fn drop(&mut self) {
-        if let Some(reservation) = self.0.take() {
+        if let Some(reservation) = self.reservation.take() {
             reservation.never_reached_origin();
         }
     }
@@ -81,10 +91,14 @@ pub(crate) fn find(
     };
     record.claimed(payment_record(&claim), &claim);
     let reservation = engine.gate.replay().reserve(&claim, now).map_err(|refusal| denial_of(&refusal))?;
-    Ok(Some(Paying {
+    let mut paying = Paying {
         claim,
         reservation: Some(reservation),
-    }))
+        answer: None,
+    };
+    // Refused here, the authorisation is given back: what nobody asked for must not use it up.
+    paying.answer = answer(&engine.gate, rules, head, &paying.claim, now)?;
+    Ok(Some(paying))
 }
 
 /// Anything in a head that could be read as a payment.
@@ -107,30 +121,53 @@ pub(super) fn detect<'h>(head: &Head, headers: &'h HeaderMap) -> Option<Found<'h
 
 /// Our own checks of what was found: by the terms that hold for the host, at `now` in Unix seconds.
 pub(super) fn check(gate: &Gate, rules: &Ruleset, head: &Head, found: Found<'_>, now: u64) -> Result<Option<Claim>, Denial> {
-    let authority = head.destination.authority();
-    let terms = match rules.terms(&authority.host) {
-        PaymentTerms::Operator => &gate.standing().terms,
-        PaymentTerms::Stanza(terms) => terms,
+    let terms = terms(gate, rules, head)?;
+    judge_header(found, &payment_request(head), terms, now).map_err(|refusal| denial_of(&refusal))
+}
+
+/// The terms that hold for the host.
+fn terms<'t>(gate: &'t Gate, rules: &'t Ruleset, head: &Head) -> Result<&'t Terms, Denial> {
+    match rules.terms(&head.destination.authority().host) {
+        PaymentTerms::Operator => Ok(&gate.standing().terms),
+        PaymentTerms::Stanza(terms) => Ok(terms),
         PaymentTerms::None => {
             let detail = "the policy's payment stanza does not cover this host, so no payment goes there";
-            return Err(Denial::new(Reason::PaymentPayeeNotAllowed, detail));
+            Err(Denial::new(Reason::PaymentPayeeNotAllowed, detail))
         }
-    };
-    let request = PaymentRequest {
+    }
+}
+
+/// The request as the payment rule sees it.
+pub(super) fn payment_request(head: &Head) -> PaymentRequest<'_> {
+    PaymentRequest {
         method: head.method.as_str(),
         scheme: match head.destination.security() {
             Security::Plain => UrlScheme::Http,
             Security::Tls => UrlScheme::Https,
         },
-        authority,
+        authority: head.destination.authority(),
         path: head.path.as_str(),
         query: head.query.as_deref(),
-    };
-    judge_header(found, &request, terms, now).map_err(|refusal| denial_of(&refusal))
+    }
+}
+
+/// The challenge that a payment answers; `None` where it may come unasked.
+fn answer(gate: &Gate, rules: &Ruleset, head: &Head, claim: &Claim, now: u64) -> Result<Option<Answer>, Denial> {
+    let terms = terms(gate, rules, head)?;
+    if terms.challenge() == ChallengeRule::Optional {
+        return Ok(None);
+    }
+    match gate.challenges().answer(claim, &payment_request(head), terms.http_resource(), now) {
+        Ok(answer) => Ok(Some(answer)),
+        Err(refusal) => Err(Denial {
+            payment: Some(Box::new(facts_of(claim))),
+            ..Denial::new(refusal.reason, refusal.detail)
+        }),
+    }
 }
 
 /// Takes the ruling: exactly GO, or a denial.
-pub(crate) fn settle(mut paying: Paying, ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) -> Result<Paid, Failure> {
+pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) -> Result<Paid, Failure> {
     let backend = match ruling.backend {
         BackendName::Blackwall => VerdictBackend::Blackwall,
         BackendName::Local => VerdictBackend::Local,
@@ -150,7 +187,7 @@ pub(crate) fn settle(mut paying: Paying, ruling: &Ruling, engine: &Engine, recor
         return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
     }
     match refusal(&paying.claim, ruling) {
-        None => Ok(Paid(paying.reservation.take())),
+        None => Ok(release(paying)),
         Some(denial) => Err(denial.into()),
     }
 }
@@ -168,9 +205,12 @@ pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
     })
 }
 
-/// The identical retry of a payment that had its GO and never left.
-pub(crate) fn retry(mut paying: Paying) -> Paid {
-    Paid(paying.reservation.take())
+/// A payment that has its GO: by a ruling, or by the one that its identical and unsent first attempt had.
+pub(crate) fn release(mut paying: Paying) -> Paid {
+    Paid {
+        reservation: paying.reservation.take(),
+        answer: paying.answer.take(),
+    }
 }
 
 fn outcome_of(verdict: Verdict) -> VerdictOutcome {

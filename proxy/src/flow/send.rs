@@ -3,6 +3,7 @@
 use std::future::{Future, pending};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Version};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
@@ -37,6 +38,8 @@ pub(crate) struct Sent {
     pub(crate) session: OriginSession,
     pub(crate) head: Box<ResponseHeader>,
     pub(crate) upload: Upload,
+    /// What has been read of the answer's body and not been passed on yet.
+    pub(crate) read: Bytes,
 }
 
 /// One request on its way.
@@ -66,7 +69,14 @@ impl Sending<'_> {
             attempts += 1;
             let (mut session, history) = self.origin.take(need).await?;
             match self.send_on(&mut session, down).await {
-                Ok((head, upload)) => return Ok(Sent { session, head, upload }),
+                Ok((head, upload)) => {
+                    return Ok(Sent {
+                        session,
+                        head,
+                        upload,
+                        read: Bytes::new(),
+                    });
+                }
                 Err(mut error) => {
                     error.retry.decide_reuse(history == History::Reused);
                     need = match self.resend_on(&error, &session, history, down) {

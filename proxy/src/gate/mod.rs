@@ -29,6 +29,7 @@ pub use ruleset::{PaymentTerms, Ruleset};
 
 use crate::verdict::desk::Desk;
 use crate::x402::detect::{self, Found};
+use payment::challenges::ChallengeMemory;
 use payment::replay::ReplayMemory;
 use payment::terms::Terms;
 use rail::{RailHit, Rails};
@@ -51,6 +52,7 @@ pub struct Gate {
     changed: watch::Sender<u64>,
     standing: Standing,
     replay: ReplayMemory,
+    challenges: ChallengeMemory,
     /// Our own listeners, never a destination.
     own: OnceLock<Vec<SocketAddr>>,
 }
@@ -64,6 +66,7 @@ impl Gate {
             changed,
             standing,
             replay: ReplayMemory::default(),
+            challenges: ChallengeMemory::default(),
             own: OnceLock::new(),
         }
     }
@@ -152,6 +155,11 @@ impl Gate {
     /// The payment memory.
     pub fn replay(&self) -> &ReplayMemory {
         &self.replay
+    }
+
+    /// The challenges that passed.
+    pub fn challenges(&self) -> &ChallengeMemory {
+        &self.challenges
     }
 
     /// Who gives verdicts.

@@ -90,7 +90,9 @@ impl Shops {
         let peer = VerdictPeer::start(mood).await;
         let ports: Vec<u16> = self.sellers.iter().map(|seller| seller.port).collect();
         let setup = Setup::new(policy::open(&ports)).local_host().trust(&self.authority);
-        (setup.config(payment::settings()).config(peer.settings()).start(), peer)
+        let asked = serde_json::json!({ "payments": { "require_challenge": true } });
+        let gate = setup.config(payment::settings()).config(asked).config(peer.settings()).start();
+        (gate, peer)
     }
 
     /// Lets an agent with a new wallet buy `/paid`, through the proxy if there is one.

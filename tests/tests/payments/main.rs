@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod challenges;
 mod claims;
 mod credentials;
 mod local;

@@ -24,7 +24,7 @@ pub struct PaymentsConfig {
     pub pins: Vec<PinConfig>,
     /// Only `exact` is supported.
     pub schemes: Option<Vec<String>>,
-    /// Whether a payment needs a challenge that we have seen. Not supported yet: `true` is an error.
+    /// Whether a payment has to answer a 402 that passed here, for the same request, once and in time. Default `true`.
     pub require_challenge: Option<bool>,
     /// Whether sellers behind TLS offload may announce `http://` for an `https` resource. Default `false`.
     pub allow_http_resource: Option<bool>,

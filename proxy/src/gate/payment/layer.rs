@@ -24,6 +24,7 @@ pub(super) struct Layer {
     pub(super) payees: Option<BTreeSet<EvmAddress>>,
     pub(super) payers: Option<BTreeSet<EvmAddress>>,
     pub(super) pins: Vec<Pin>,
+    pub(super) require_challenge: Option<bool>,
     pub(super) http_resource: Option<bool>,
     pub(super) max_timeout: Option<Duration>,
     pub(super) clock_skew: Option<Duration>,
@@ -71,9 +72,6 @@ pub(super) fn known_assets(definitions: &[AssetDefinition], errors: &mut Vec<Ter
 
 impl Layer {
     pub(super) fn read(config: &PaymentsConfig, known: &BTreeMap<AssetKey, Option<Asset>>, errors: &mut Vec<TermsError>) -> Self {
-        if config.require_challenge == Some(true) {
-            push(errors, "/require_challenge", "not supported yet: leave it out or set it to false");
-        }
         for (index, scheme) in config.schemes.iter().flatten().enumerate() {
             if scheme != "exact" {
                 push(errors, format!("/schemes/{index}"), "not supported yet: the only scheme is `exact`");
@@ -111,6 +109,7 @@ impl Layer {
                         .ok()
                 })
                 .collect(),
+            require_challenge: config.require_challenge,
             http_resource: config.allow_http_resource,
             max_timeout: config.max_timeout,
             clock_skew: config.clock_skew,

@@ -3,6 +3,7 @@
 //! In: what [`crate::x402::detect`] found, the request, the operator's and the policy author's terms, the time. Out: a
 //! [`Claim`](crate::x402::Claim) that may be put to the verdict service, or a typed refusal. Pure, but for the memory of used nonces.
 
+pub mod challenges;
 pub mod config;
 pub mod judge;
 mod layer;
@@ -13,6 +14,7 @@ pub mod terms;
 
 pub use crate::x402::refusal::{PaymentRefusal, PaymentSummary};
 pub use crate::x402::resource::{HttpResource, PaymentRequest, UrlScheme};
+pub use challenges::{Answer, ChallengeMemory, ChallengeRule};
 pub use config::PaymentsConfig;
 pub use judge::judge_header;
 pub use replay::{Attempt, ReplayMemory, Reservation};

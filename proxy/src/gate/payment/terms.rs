@@ -2,7 +2,8 @@
 //!
 //! Two layers may speak: the operator's file and the policy author's stanza. Where only one says something, that holds; where both do, the
 //! narrower holds: networks, assets, payees and payers intersect, `max_amount`, `max_timeout` and `clock_skew` take the smaller,
-//! `allow_http_resource` needs both. Pins of both layers apply. So a stanza can narrow, or settle what the operator left open, but never
+//! `allow_http_resource` and
+//! `require_challenge: false` need both. Pins of both layers apply. So a stanza can narrow, or settle what the operator left open, but never
 //! open what the operator's file forbids. Only the operator can define assets: decimals decide how much a limit is worth.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::challenges::ChallengeRule;
 use super::config::PaymentsConfig;
 use super::layer::{AssetKey, Layer, known_assets, push};
 use super::pins::Pin;
@@ -56,6 +58,7 @@ pub struct Terms {
     pub(super) payees: Option<BTreeSet<EvmAddress>>,
     pub(super) payers: Option<BTreeSet<EvmAddress>>,
     pub(super) pins: Vec<Pin>,
+    pub(super) challenge: ChallengeRule,
     pub(super) http_resource: HttpResource,
     pub(super) max_timeout: u64,
     pub(super) clock_skew: u64,
@@ -76,6 +79,16 @@ impl Terms {
     /// The assets that payments may use.
     pub fn assets(&self) -> impl Iterator<Item = &AllowedAsset> {
         self.assets.values()
+    }
+
+    /// Whether a payment has to answer a challenge.
+    pub fn challenge(&self) -> ChallengeRule {
+        self.challenge
+    }
+
+    /// Whether `http://` may stand for `https://` in what sellers announce.
+    pub fn http_resource(&self) -> HttpResource {
+        self.http_resource
     }
 
     fn compile(operator: &PaymentsConfig, stanza: Option<&PaymentsConfig>) -> Result<Self, Vec<TermsError>> {
@@ -142,6 +155,10 @@ fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Option<Asset>>, errors: 
         payees: intersection(layers.iter().filter_map(|layer| layer.payees.as_ref())),
         payers: intersection(layers.iter().filter_map(|layer| layer.payers.as_ref())),
         pins: layers.iter().flat_map(|layer| layer.pins.iter().cloned()).collect(),
+        challenge: match layers.iter().filter_map(|layer| layer.require_challenge).collect::<Vec<_>>() {
+            given if !given.is_empty() && given.iter().all(|required| !*required) => ChallengeRule::Optional,
+            _ => ChallengeRule::Required,
+        },
         http_resource: match layers.iter().filter_map(|layer| layer.http_resource).collect::<Vec<_>>() {
             given if !given.is_empty() && given.iter().all(|allowed| *allowed) => HttpResource::Allowed,
             _ => HttpResource::Refused,

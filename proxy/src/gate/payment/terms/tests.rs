@@ -134,7 +134,7 @@ fn every_mistake_in_a_stanza_is_reported_with_its_place() {
             vec!["/assets/0"],
         ),
         (json!({"schemes": ["exact", "upto"]}), vec!["/schemes/1"]),
-        (json!({"require_challenge": true}), vec!["/require_challenge"]),
+        (json!({"require_challenge": "no"}), vec!["/require_challenge"]),
         (json!({"max_timeout": "5"}), vec!["/max_timeout"]),
         (json!({"clock_skew": "6m"}), vec!["/clock_skew"]),
         (
@@ -156,6 +156,25 @@ fn every_mistake_in_a_stanza_is_reported_with_its_place() {
         json!({"networks": ["eip155:8453"], "assets": [BASE_USDC], "max_amount": "1.00", "payees": [], "pins": [], "require_challenge": false, "max_timeout": "60s"}),
     ] {
         assert!(validate_stanza(&good).is_ok(), "{good}");
+    }
+}
+
+#[test]
+fn a_challenge_is_required_unless_all_who_speak_of_it_do_without() {
+    let cases = [
+        (None, None, ChallengeRule::Required),
+        (Some(false), None, ChallengeRule::Optional),
+        (None, Some(false), ChallengeRule::Optional),
+        (Some(false), Some(true), ChallengeRule::Required),
+        (Some(true), Some(false), ChallengeRule::Required),
+    ];
+    for (operator, stanza, expected) in cases {
+        let config = |required| PaymentsConfig {
+            require_challenge: required,
+            ..PaymentsConfig::default()
+        };
+        let terms = Terms::narrowed(&config(operator), &config(stanza)).unwrap();
+        assert_eq!(terms.challenge(), expected, "{operator:?} {stanza:?}");
     }
 }
 

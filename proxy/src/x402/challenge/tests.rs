@@ -1,0 +1,106 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+use ::base64::Engine as _;
+use ::base64::engine::general_purpose::STANDARD;
+use serde_json::{Value as Json, json};
+
+use super::*;
+
+const PAYEE: &str = "0x209693Bc6afc0C5328bA36FaF03C514EF312287C";
+const USDC: &str = "0x036CbD53842c5426634e7929541eC2318f3dCF7e";
+
+fn v1() -> Json {
+    json!({ "x402Version": 1, "error": "X-PAYMENT header is required", "accepts": [{
+        "scheme": "exact", "network": "base-sepolia", "maxAmountRequired": "10000", "resource": "https://shop.example.test/paid",
+        "description": "", "mimeType": "", "payTo": PAYEE, "maxTimeoutSeconds": 60, "asset": USDC, "outputSchema": null,
+        "extra": { "name": "USDC", "version": "2" },
+    }]})
+}
+
+fn v2() -> Json {
+    json!({ "x402Version": 2, "error": "payment required", "resource": { "url": "https://shop.example.test/paid" }, "accepts": [{
+        "scheme": "exact", "network": "eip155:84532", "amount": "10000", "payTo": PAYEE, "maxTimeoutSeconds": 60, "asset": USDC,
+        "extra": { "name": "USDC", "version": "2" },
+    }], "extensions": {} })
+}
+
+fn header(document: &Json) -> Result<Challenge, ChallengeError> {
+    Challenge::from_header(STANDARD.encode(document.to_string()).as_bytes())
+}
+
+#[test]
+fn both_versions_ask_for_the_same() {
+    let old = Challenge::from_body(v1().to_string().as_bytes()).unwrap();
+    let new = header(&v2()).unwrap();
+    assert_eq!((old.version, new.version), (Version::V1, Version::V2));
+    assert_eq!(old.offers, new.offers);
+    assert_eq!(old.offers[0].amount.to_string(), "10000");
+}
+
+#[test]
+fn offers_that_cannot_be_judged_are_left_out_and_the_others_stay() {
+    let bends: [fn(&mut Json); 8] = [
+        |offer| offer["scheme"] = json!("upto"),
+        |offer| offer["network"] = json!("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),
+        |offer| offer["network"] = json!("base"),
+        |offer| offer["amount"] = json!(10000),
+        |offer| offer["amount"] = json!("1e4"),
+        |offer| offer["payTo"] = json!("merchant"),
+        |offer| offer["maxTimeoutSeconds"] = json!(0),
+        |offer| offer["asset"] = json!("USD"),
+    ];
+    for bend in bends {
+        let mut document = v2();
+        let mut other = document["accepts"][0].clone();
+        bend(&mut other);
+        document["accepts"].as_array_mut().unwrap().insert(0, other.clone());
+        assert_eq!(header(&document).unwrap().offers, header(&v2()).unwrap().offers, "{other}");
+    }
+}
+
+#[test]
+fn what_is_no_challenge_is_told_from_one() {
+    let cases: [(&str, Result<Challenge, ChallengeError>, ChallengeError); 7] = [
+        ("no base64", Challenge::from_header(b"{}"), ChallengeError::Base64),
+        (
+            "a page",
+            Challenge::from_body(b"<html>pay here"),
+            ChallengeError::Json(JsonError::Malformed),
+        ),
+        (
+            "two prices",
+            Challenge::from_body(br#"{"x402Version":1,"accepts":[],"accepts":[]}"#),
+            ChallengeError::Json(JsonError::DuplicateKey),
+        ),
+        (
+            "another document",
+            Challenge::from_body(b"[]"),
+            ChallengeError::Shape("the challenge is not an object"),
+        ),
+        (
+            "v2 in the body",
+            Challenge::from_body(v2().to_string().as_bytes()),
+            ChallengeError::Shape("x402Version is not the one that belongs here"),
+        ),
+        (
+            "no offers at all",
+            Challenge::from_body(br#"{"x402Version":1}"#),
+            ChallengeError::Shape("accepts is not an array"),
+        ),
+        (
+            "endless",
+            Challenge::from_body(&vec![b' '; MAX_CHALLENGE_BYTES + 1]),
+            ChallengeError::TooLarge,
+        ),
+    ];
+    for (name, outcome, error) in cases {
+        assert_eq!(outcome, Err(error), "{name}");
+    }
+}
+
+#[test]
+fn a_thousand_offers_do_not_fill_the_memory() {
+    let mut document = v2();
+    let offer = document["accepts"][0].clone();
+    document["accepts"] = json!(vec![offer; 150]);
+    assert_eq!(header(&document).unwrap().offers.len(), MOST_OFFERS);
+}
