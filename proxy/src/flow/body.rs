@@ -99,10 +99,14 @@ pub(super) fn whole(request: &RequestHeader, body: &Bytes, limits: &Limits) -> R
     }
 }
 
-/// An answer's body with its content coding undone; `None` if it cannot be, or is larger than `most`.
-pub(super) fn decoded_answer(headers: &HeaderMap, body: &Bytes, most: usize) -> Option<Bytes> {
-    let coding = Coding::of(headers).ok()?;
-    coding.decode(body, most).ok().map(|Decoded(bytes)| bytes)
+/// An answer's body with its content coding undone, where it begins like JSON in any encoding; `None` for any other. An error where that
+/// cannot be told, or it is larger than `most`.
+pub(super) fn json_answer(headers: &HeaderMap, body: &Bytes, most: usize) -> Result<Option<Bytes>, Failure> {
+    let coding = Coding::of(headers)?;
+    match coding.look(&mut Sniffer::default(), body, true)? {
+        Look::OtherThanJson => Ok(None),
+        Look::Json | Look::Undecided => coding.decode(body, most).map(|Decoded(bytes)| Some(bytes)),
+    }
 }
 
 /// CVE-2026-2833: an Upgrade with a body lets bytes past the rules before the origin agrees to it.

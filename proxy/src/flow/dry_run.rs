@@ -22,7 +22,7 @@ use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Resolver, Security};
 use crate::gate::{Caller, Denial, Gate, Layer, Request, Route, Ruleset};
 use crate::settings::Limits;
-use crate::verdict::BackendName;
+use crate::verdict::{BackendName, Question};
 use crate::x402::claim::Claim;
 use wire::Wire;
 
@@ -252,7 +252,7 @@ impl DryEngine {
     async fn verdict(&self, claim: &Claim, run: &mut DryRun) -> Result<(), Denial> {
         let desk = self.gate.desk();
         if desk.backend() == BackendName::Local {
-            let ruling = desk.judge(claim).await;
+            let ruling = desk.judge(&Question::from(claim)).await;
             if let Some(denial) = payment::refusal(claim, &ruling) {
                 return Err(denial);
             }

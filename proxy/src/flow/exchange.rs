@@ -27,6 +27,7 @@ use crate::credentials::CredentialError;
 use crate::egress::session::OriginSession;
 use crate::egress::{ClientProtocol, Origin};
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
+use crate::verdict::Question;
 
 /// How an exchange ended.
 pub(crate) enum Outcome {
@@ -125,8 +126,8 @@ impl Engine {
             return upgrade(down, sent).await;
         }
 
-        // 9. What a 402 asks for is remembered before the client can pay it.
-        let sent = challenge::remember(self, down, sent, &head, record).await?;
+        // 9. What a 402 asks for is judged before the client can sign for it, and remembered.
+        let sent = challenge::pass(self, rules, down, sent, &head, record).await?;
 
         // 10. Head, then body as it comes; the rest of the request meanwhile goes the other way.
         let outcome = self.relay(down, sent, &origin, record).await;
@@ -203,7 +204,8 @@ impl Engine {
         if !paying.needs_verdict() {
             return Ok(payment::release(paying));
         }
-        let judged = self.gate.desk().judge(&paying.claim);
+        let question = Question::from(&paying.claim);
+        let judged = self.gate.desk().judge(&question);
         // A client's goodbye can be told from its body only once that has ended; until then it may wait for the verdict's deadline.
         let ruling = if down.is_body_done() {
             record.wait(or_gone(down, async { Ok(judged.await) })).await?

@@ -29,7 +29,7 @@ pub use ruleset::{PaymentTerms, Ruleset};
 
 use crate::verdict::desk::Desk;
 use crate::x402::detect::{self, Found};
-use payment::challenges::ChallengeMemory;
+use payment::challenges::{ChallengeMemory, ScreeningRule};
 use payment::replay::ReplayMemory;
 use payment::terms::Terms;
 use rail::{RailHit, Rails};
@@ -42,8 +42,12 @@ pub struct Standing {
     pub terms: Terms,
     /// Whether loopback may be dialled.
     pub loopback: LoopbackDial,
-    /// Who gives verdicts.
+    /// Who gives verdicts on payments.
     pub desk: Desk,
+    /// Who gives them on offers.
+    pub screening_desk: Desk,
+    /// What is done with challenges where nobody says.
+    pub screening: ScreeningRule,
 }
 
 /// See the module.
