@@ -194,6 +194,7 @@ impl DryEngine {
             method: head.method.as_str(),
             path: &head.path,
             query: head.query.as_deref(),
+            operation: None,
         };
         let facts = Facts {
             host: &authority.host,

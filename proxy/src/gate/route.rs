@@ -56,6 +56,7 @@ pub(super) fn request<'r>(rules: &'r Ruleset, request: &Request<'_>) -> Result<R
         method: request.method.as_str(),
         path: request.path,
         query: request.query,
+        operation: None,
     };
     let facts = Facts {
         host: &authority.host,
