@@ -257,5 +257,8 @@ impl fmt::Display for Shown<'_> {
 
 /// One strict JSON document.
 fn parse(body: &[u8]) -> Result<Value<'_>, OperationError> {
+    if body.is_empty() {
+        return Err(OperationError::NoBody);
+    }
     Ok(json::parse(body, MAX_DEPTH)?)
 }

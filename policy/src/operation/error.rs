@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::json::JsonError;
+use crate::reason::Reason;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -13,6 +14,9 @@ pub enum OperationError {
     /// Not strict JSON.
     #[error("the body is not strict JSON: {0}")]
     Json(#[from] JsonError),
+    /// No body where the method has one.
+    #[error("the request has no body, and what it may ask for stands there")]
+    NoBody,
     /// A body where the method has none.
     #[error("a body where none belongs")]
     UnexpectedBody,
@@ -49,4 +53,14 @@ pub enum OperationError {
     /// Strict tool names.
     #[error("the tool's name does not fit [A-Za-z0-9_.-]{{1,128}}")]
     ToolName,
+}
+
+impl OperationError {
+    /// Why the request is refused.
+    pub fn reason(self) -> Reason {
+        match self {
+            OperationError::Media => Reason::UninspectableTraffic,
+            _ => Reason::MalformedRequest,
+        }
+    }
 }
