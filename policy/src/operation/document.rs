@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use apollo_parser::cst::{Definition, Document, FragmentDefinition, OperationDefinition, Selection, SelectionSet};
-use apollo_parser::{Parser, SyntaxTree};
+use apollo_parser::{Lexer, Parser, SyntaxTree, TokenKind};
 
 use super::{OperationError, OperationKind, RootSelection};
 
@@ -19,7 +19,7 @@ type Fragments = HashMap<String, SelectionSet>;
 /// `operation_name`, one of them must have that name; without, there must be only one.
 pub fn document(text: &str, operation_name: Option<&str>) -> Result<Vec<RootSelection>, OperationError> {
     let tree: SyntaxTree<Document> = Parser::new(text).recursion_limit(MAX_NESTING).token_limit(MAX_TOKENS).parse();
-    if tree.errors().next().is_some() {
+    if tree.errors().next().is_some() || breaks_a_string(text) {
         return Err(OperationError::Document);
     }
     let mut definitions = Vec::new();
@@ -43,6 +43,16 @@ pub fn document(text: &str, operation_name: Option<&str>) -> Result<Vec<RootSele
         .collect::<Result<Vec<_>, _>>()?;
     check_names(&operations, operation_name.filter(|name| !name.is_empty()))?;
     Ok(operations)
+}
+
+/// The parser takes a line end within a plain string, where other readers end the string or give up.
+fn breaks_a_string(text: &str) -> bool {
+    Lexer::new(text).with_limit(MAX_TOKENS).any(|token| {
+        token.is_ok_and(|token| {
+            let plain = token.kind() == TokenKind::StringValue && !token.data().starts_with("\"\"\"");
+            plain && token.data().contains(['\n', '\r'])
+        })
+    })
 }
 
 fn parts(fragment: &FragmentDefinition) -> Option<(String, SelectionSet)> {

@@ -8,8 +8,10 @@
 
 mod addresses;
 mod authority;
+mod body_protocols;
 mod hygiene;
 mod operation;
+
 mod paths;
 mod reload;
 mod routes;
