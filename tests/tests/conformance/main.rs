@@ -11,7 +11,6 @@ mod authority;
 mod body_protocols;
 mod hygiene;
 mod operation;
-
 mod paths;
 mod reload;
 mod routes;
