@@ -5,8 +5,13 @@
 
 mod addresses;
 mod ambiguity;
+mod body;
 mod endpoint;
+mod graphql;
+mod json_rpc;
 mod lint;
+mod lists;
+mod mcp;
 mod middleware;
 mod pattern;
 mod rest;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::Refusal;
 use crate::address::AddressScope;
 use crate::diagnostic::Position;
+use crate::operation::BodyReading;
 use crate::path::EncodedSlash;
 use crate::reason::Reason;
 
@@ -109,6 +110,8 @@ pub struct Treatment<'a> {
     pub addresses: Cow<'a, AddressScope>,
     /// How its paths are canonicalised.
     pub encoded_slash: EncodedSlash,
+    /// The body decides, read like this: what passes by its head alone must not leave before each of its operations has passed as well.
+    pub body: Option<BodyReading>,
 }
 
 /// How deep traffic is read; where several endpoints match, the deepest counts.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Action, Decision, Facts, HttpFacts, Refusal, RuleLabel};
 use crate::host::Host;
-use crate::policy::{Binaries, BinaryMatch, Endpoint, EndpointId, Fit, HostLevel, Policy, RestRules, Traffic};
+use crate::policy::{Binaries, BinaryMatch, BodyRules, Endpoint, EndpointId, Fit, HostLevel, Judgement, Policy, RestRules, Traffic};
 use crate::reason::Reason;
 
 mod merge;
@@ -41,10 +41,20 @@ pub(super) enum Step {
     Denied(RuleLabel),
     /// Passes without being read.
     Unread,
-    /// An allow rule matches.
-    Allowed(RuleLabel),
+    /// An allow rule matches; or, of a body protocol, none is needed.
+    Allowed(Option<RuleLabel>),
     /// No allow rule matches; how far the nearest one got.
     NoRule(Fit),
+    /// The body decides, and has not been read yet.
+    Pending,
+    /// The method is none of the endpoint's protocol.
+    OtherHttpMethod,
+    /// No allow rule matches the operation.
+    NoRuleForOperation,
+    /// Nothing allows the operation, and audit mode does not soften it.
+    Never,
+    /// The body was read by another protocol.
+    OtherProtocol,
 }
 
 pub(super) fn needs_caller(policy: &Policy, host: &Host, port: u16) -> bool {
@@ -127,6 +137,9 @@ fn step(endpoint: &Endpoint, binary: BinaryMatch, request: Option<&HttpFacts<'_>
             return Step::Denied(deny.label);
         }
     }
+    if let Traffic::Body(rules) = &endpoint.traffic {
+        return judge_operation(endpoint, rules, binary, request);
+    }
     if binary == BinaryMatch::Possibly {
         return Step::OtherBinary;
     }
@@ -134,8 +147,27 @@ fn step(endpoint: &Endpoint, binary: BinaryMatch, request: Option<&HttpFacts<'_>
         return Step::EncodedSlash;
     }
     match &endpoint.traffic {
-        Traffic::L4 => Step::Unread,
         Traffic::Rest(rules) => judge(rules, request),
+        Traffic::L4 | Traffic::Body(_) => Step::Unread,
+    }
+}
+
+fn judge_operation(endpoint: &Endpoint, rules: &BodyRules, binary: BinaryMatch, request: &HttpFacts<'_>) -> Step {
+    if !endpoint.path.matches(request.path.as_str()) {
+        return Step::OtherEndpointPath;
+    }
+    let judgement = request.operation.map(|operation| rules.judge(operation));
+    match (judgement, binary) {
+        // Not knowing who asks must not lift a denial.
+        (Some(Judgement::Denied(label)), _) => Step::Denied(label),
+        (_, BinaryMatch::Possibly) => Step::OtherBinary,
+        _ if request.path.has_encoded_slash() && !endpoint.keeps_encoded_slash() => Step::EncodedSlash,
+        _ if !endpoint.takes(rules.protocol(), request.method) => Step::OtherHttpMethod,
+        (None, _) => Step::Pending,
+        (Some(Judgement::Allowed(label)), _) => Step::Allowed(label),
+        (Some(Judgement::NoRule), _) => Step::NoRuleForOperation,
+        (Some(Judgement::Never), _) => Step::Never,
+        (Some(Judgement::OtherProtocol), _) => Step::OtherProtocol,
     }
 }
 
@@ -143,7 +175,7 @@ fn judge(rules: &RestRules, request: &HttpFacts<'_>) -> Step {
     let mut nearest = Fit::OtherPath;
     for rule in &rules.allow {
         match rule.fit(request) {
-            Fit::Fits => return Step::Allowed(rule.label),
+            Fit::Fits => return Step::Allowed(Some(rule.label)),
             fit => nearest = nearest.max(fit),
         }
     }

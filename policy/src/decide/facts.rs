@@ -1,6 +1,7 @@
 //! What is known of a connection or a request when it is judged.
 
 use crate::host::Host;
+use crate::operation::Operation;
 use crate::path::CanonicalPath;
 
 /// A local process.
@@ -45,4 +46,6 @@ pub struct HttpFacts<'a> {
     pub path: &'a CanonicalPath,
     /// The query as sent, without `?`.
     pub query: Option<&'a str>,
+    /// One of the things it asks for in its body; `None` while only the head is known.
+    pub operation: Option<&'a Operation>,
 }

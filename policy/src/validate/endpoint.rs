@@ -1,10 +1,11 @@
 //! An endpoint: host, ports, protocol, treatment.
 
-use super::{addresses, pattern, rest};
+use super::{addresses, body, pattern, rest};
 use crate::address::AddressScope;
 use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::document::{At, EndpointSection, LaterField, LaterWhy};
 use crate::matcher::{EndpointPath, HostPattern, HostPatternError};
+use crate::operation::BodyProtocol;
 use crate::path::EncodedSlash;
 use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls};
 
@@ -27,11 +28,13 @@ fn compile_into(mut section: EndpointSection, found: &mut Diagnostics) -> Option
     for field in &section.later {
         not_yet(field, found);
     }
+    body::check_options(&section.body, protocol.as_str(), found);
     let enforcement = enforcement(&section, protocol, found);
     let path = endpoint_path(section.path.as_ref(), protocol, found);
     let traffic = match protocol {
         DeclaredProtocol::L4 => rest::refuse_without_protocol(&section, found),
         DeclaredProtocol::Rest => rest::compile(&mut section, tls, found),
+        DeclaredProtocol::Body(protocol) => body::compile(&mut section, protocol, tls, found),
         // What stands in the endpoint can't be judged by rules that are not there yet.
         DeclaredProtocol::NotYet => None,
     };
@@ -184,7 +187,20 @@ fn tls(tls: Option<&At<String>>, found: &mut Diagnostics) -> Tls {
 enum DeclaredProtocol {
     L4,
     Rest,
+    Body(BodyProtocol),
     NotYet,
+}
+
+impl DeclaredProtocol {
+    /// `None` where there is none whose options could be told from others.
+    fn as_str(self) -> Option<&'static str> {
+        match self {
+            DeclaredProtocol::L4 => Some(""),
+            DeclaredProtocol::Rest => Some("rest"),
+            DeclaredProtocol::Body(protocol) => Some(protocol.as_str()),
+            DeclaredProtocol::NotYet => None,
+        }
+    }
 }
 
 fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredProtocol {
@@ -192,12 +208,14 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
     match protocol.value.to_ascii_lowercase().as_str() {
         "" => DeclaredProtocol::L4,
         "rest" => DeclaredProtocol::Rest,
-        later @ ("graphql" | "websocket" | "json-rpc" | "mcp" | "tcp" | "sql") => {
+        "graphql" => DeclaredProtocol::Body(BodyProtocol::Graphql),
+        "json-rpc" => DeclaredProtocol::Body(BodyProtocol::JsonRpc),
+        "mcp" => DeclaredProtocol::Body(BodyProtocol::Mcp),
+        later @ ("websocket" | "tcp" | "sql") => {
             let hint = match later {
                 "tcp" => "leave `protocol` out: clients that use the proxy reach the endpoint by CONNECT",
                 "sql" => "leave `protocol` out to allow the connection without reading it",
-                "websocket" => "write `protocol: rest` and allow the GET of the handshake",
-                _ => "write `protocol: rest` and allow the method and path it is served at",
+                _ => "write `protocol: rest` and allow the GET of the handshake",
             };
             let message = format!("`protocol: {later}` is not supported yet");
             found.error(Code::NotSupportedYet, protocol.at, message, hint);
@@ -219,8 +237,6 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
 fn not_yet(field: &LaterField, found: &mut Diagnostics) {
     let hint = match field.why {
         LaterWhy::Credentials => "remove it; credentials for a host are configured by the operator of the gate",
-        LaterWhy::Graphql => "remove it, and allow the method and path of the GraphQL endpoint with `protocol: rest`",
-        LaterWhy::JsonRpc | LaterWhy::Mcp => "remove it, and allow the method and path of the server with `protocol: rest`",
         LaterWhy::Sql => "remove it; SQL is not read",
     };
     found.error(
@@ -228,16 +244,6 @@ fn not_yet(field: &LaterField, found: &mut Diagnostics) {
         field.at,
         format!("`{}` is not supported yet", field.name),
         hint,
-    );
-}
-
-pub(super) fn not_yet_in_matcher(field: &LaterField, found: &mut Diagnostics) {
-    let message = format!("`{}` means nothing for `protocol: rest`", field.name);
-    found.error(
-        Code::MatcherNotForProtocol,
-        field.at,
-        message,
-        "match requests by method, path and query",
     );
 }
 
@@ -257,7 +263,7 @@ fn enforcement(section: &EndpointSection, protocol: DeclaredProtocol, found: &mu
             Enforcement::Enforce
         }
         None => {
-            if protocol == DeclaredProtocol::Rest {
+            if matches!(protocol, DeclaredProtocol::Rest | DeclaredProtocol::Body(_)) {
                 found.warn(
                     Code::EnforcementOmitted,
                     section.at,

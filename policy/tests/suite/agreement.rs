@@ -101,7 +101,7 @@ proptest! {
         let process = binary.map(|binary| Process { binary: binary.to_owned(), ancestors: Vec::new() });
         let caller = process.as_ref().map_or(Caller::Unidentified, Caller::Identified);
         let path = CanonicalPath::parse(path, EncodedSlash::Keep).unwrap();
-        let request = with_request.then_some(HttpFacts { method, path: &path, query });
+        let request = with_request.then_some(HttpFacts { method, path: &path, query, operation: None });
         let facts = Facts { host: &host, port, caller, request };
 
         let decision = policy.decide(&facts);
@@ -154,6 +154,7 @@ fn a_proposed_rule_allows_exactly_what_was_denied() {
             method: "POST",
             path,
             query: None,
+            operation: None,
         }),
     };
     let before = policy(&format!("{source}{binaries}"));

@@ -5,6 +5,7 @@ mod agreement;
 mod broken;
 mod hosts;
 mod judge;
+mod operations;
 mod paths;
 mod robustness;
 mod rules;

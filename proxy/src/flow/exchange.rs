@@ -8,10 +8,10 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType};
-use tollgate_policy::Reason;
+use tollgate_policy::{BodyReading, Reason};
 
 use super::answer::{self, End};
-use super::body::{self, Held};
+use super::body::{self, Content, Held, Need};
 use super::challenge;
 use super::connection::Connection;
 use super::engine::Engine;
@@ -82,10 +82,17 @@ impl Engine {
         } = if down.is_body_empty() {
             Held::nothing(&self.held)
         } else {
-            record.wait(body::read(down, &self.limits, &self.held)).await?
+            let need = Need::of(route.reading(), &self.limits);
+            record.wait(body::read(down, need, &self.limits, &self.held)).await?
         };
-        if let Some(json) = &to_judge {
-            self.gate.judge_body(head.path.as_str(), json)?;
+        if let Some(bytes) = &to_judge {
+            self.gate.judge_body(head.path.as_str(), bytes)?;
+        }
+        let content = Content::of(&body, to_judge);
+        if let Some(reading) = route.reading() {
+            let request = self.request(connection, rules, &head, down).await;
+            let route = self.judge_content(rules, &request, &route, reading, &content)?;
+            record.routed(&route);
         }
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
@@ -94,7 +101,8 @@ impl Engine {
             None => None,
         };
         // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
-        self.judge_again(connection, rules, &head, down).await?;
+        self.judge_again(connection, rules, &head, down, &content).await?;
+        drop(content);
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
         let credentials = self.resolve_credentials(&head, down)?;
@@ -159,19 +167,35 @@ impl Engine {
         down: &ServerSession,
         record: &mut Record<'_>,
     ) -> Result<Route<'r>, Failure> {
-        let caller = self.caller(&connection.client, rules, head.destination.authority()).await;
-        let request = Request {
+        let request = self.request(connection, rules, head, down).await;
+        let route = self.gate.judge_head(rules, &request)?;
+        refuse_unreadable_websocket(rules, &route, head, down.req_header())?;
+        record.routed(&route);
+        Ok(route)
+    }
+
+    async fn request<'a>(&self, connection: &'a Connection, rules: &Ruleset, head: &'a Head, down: &'a ServerSession) -> Request<'a> {
+        Request {
             destination: &head.destination,
             method: &head.method,
             path: &head.path,
             query: head.query.as_deref(),
             headers: &down.req_header().headers,
-            caller,
-        };
-        let route = self.gate.judge_head(rules, &request)?;
-        refuse_unreadable_websocket(rules, head, down.req_header())?;
-        record.routed(route.policy, route.rule.clone(), route.would_deny);
-        Ok(route)
+            caller: self.caller(&connection.client, rules, head.destination.authority()).await,
+        }
+    }
+
+    /// Where the policy's rules are about the body: the route for each thing that it asks for.
+    fn judge_content<'r>(
+        &self,
+        rules: &'r Ruleset,
+        request: &Request<'_>,
+        route: &Route<'_>,
+        reading: BodyReading,
+        content: &Content,
+    ) -> Result<Route<'r>, Denial> {
+        let operations = self.gate.read_operations(request, route, reading, content.known(reading)?)?;
+        self.gate.judge_operations(rules, request, &operations)
     }
 
     /// The tunnel's origin, the last one again, or a new one at addresses that have just been judged.
@@ -216,23 +240,25 @@ impl Engine {
     }
 
     /// Holds a request that waited against rules that came meanwhile.
-    async fn judge_again(&self, connection: &Connection, judged_by: &Ruleset, head: &Head, down: &ServerSession) -> Result<(), Failure> {
+    async fn judge_again(
+        &self,
+        connection: &Connection,
+        judged_by: &Ruleset,
+        head: &Head,
+        down: &ServerSession,
+        content: &Content,
+    ) -> Result<(), Failure> {
         let rules = self.gate.rules();
         if rules.generation == judged_by.generation {
             return Ok(());
         }
-        let headers = &down.req_header().headers;
-        let caller = self.caller(&connection.client, &rules, head.destination.authority()).await;
-        let request = Request {
-            destination: &head.destination,
-            method: &head.method,
-            path: &head.path,
-            query: head.query.as_deref(),
-            headers,
-            caller,
-        };
-        self.gate.judge_head(&rules, &request)?;
-        if let Some(found) = payment::detect(head, headers) {
+        let request = self.request(connection, &rules, head, down).await;
+        let route = self.gate.judge_head(&rules, &request)?;
+        refuse_unreadable_websocket(&rules, &route, head, down.req_header())?;
+        if let Some(reading) = route.reading() {
+            self.judge_content(&rules, &request, &route, reading, content)?;
+        }
+        if let Some(found) = payment::detect(head, request.headers) {
             payment::check(&self.gate, &rules, head, found, now())?;
         }
         Ok(())
@@ -353,12 +379,17 @@ async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failur
 }
 
 /// A WebSocket's bytes are opaque once it is open.
-pub(super) fn refuse_unreadable_websocket(rules: &Ruleset, head: &Head, request: &RequestHeader) -> Result<(), Denial> {
-    if is_websocket(request) && rules.must_be_readable(&head.destination.authority().host) {
-        let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
-        return Err(Denial::new(Reason::UninspectableTraffic, detail));
-    }
-    Ok(())
+pub(super) fn refuse_unreadable_websocket(rules: &Ruleset, route: &Route<'_>, head: &Head, request: &RequestHeader) -> Result<(), Denial> {
+    let detail = if !is_websocket(request) {
+        return Ok(());
+    } else if route.reading().is_some() {
+        "a WebSocket could ask for what the endpoint's rules are about, unread"
+    } else if rules.must_be_readable(&head.destination.authority().host) {
+        "a WebSocket could carry payments that cannot be read, and a payment rule covers this host"
+    } else {
+        return Ok(());
+    };
+    Err(Denial::new(Reason::UninspectableTraffic, detail))
 }
 
 pub(super) fn credential_denial(error: &CredentialError) -> Denial {

@@ -15,7 +15,7 @@ use crate::audit::{
     Adapter, Decision, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, VerdictRecord, X402Version,
 };
 use crate::egress::Security;
-use crate::gate::{Caller, Denial, Layer, PaymentFacts, Subject};
+use crate::gate::{Asked, Caller, Denial, Layer, PaymentFacts, Route, Subject};
 use crate::metrics::AssetLabel;
 use crate::x402::claim::{Claim, Version};
 
@@ -43,6 +43,7 @@ pub(crate) struct Record<'e> {
     reason: Option<Reason>,
     policy: Option<String>,
     rule: Option<String>,
+    operation: Option<Box<Asked>>,
     pub(crate) payment: Option<PaymentRecord>,
     payment_labels: Option<(X402Version, PaymentScheme)>,
     amount: Option<(AssetLabel, f64)>,
@@ -90,6 +91,7 @@ impl<'e> Record<'e> {
             reason: None,
             policy: None,
             rule: None,
+            operation: None,
             payment: None,
             payment_labels: None,
             amount: None,
@@ -145,12 +147,13 @@ impl<'e> Record<'e> {
     }
 
     /// The rule that let it pass, and what it would have been denied for if the route were enforced.
-    pub(crate) fn routed(&mut self, policy: Option<&str>, rule: Option<String>, would_deny: Option<Reason>) {
-        self.policy = policy.map(str::to_owned);
-        self.rule = rule;
-        if would_deny.is_some() {
+    pub(crate) fn routed(&mut self, route: &Route<'_>) {
+        self.policy = route.policy.map(str::to_owned);
+        self.rule.clone_from(&route.rule);
+        self.operation.clone_from(&route.operation);
+        if route.would_deny.is_some() {
             self.decision = Decision::WouldDeny;
-            self.reason = would_deny;
+            self.reason = route.would_deny;
         }
     }
 
@@ -179,6 +182,9 @@ impl<'e> Record<'e> {
         if denial.policy.is_some() {
             self.policy.clone_from(&denial.policy);
             self.rule.clone_from(&denial.rule);
+        }
+        if denial.operation.is_some() {
+            self.operation.clone_from(&denial.operation);
         }
         self.status = Some(denial.status().as_u16());
         if self.payment.is_none() {
@@ -270,6 +276,7 @@ impl<'e> Record<'e> {
             reason_code: self.reason,
             policy: self.policy.as_deref(),
             rule: self.rule.as_deref(),
+            operation: self.operation.as_deref().map(Asked::as_str),
             addresses: &self.addresses,
             payment: self.payment.as_ref(),
             verdict: self.verdict.as_ref(),

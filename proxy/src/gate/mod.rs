@@ -19,10 +19,10 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use tokio::sync::watch;
-use tollgate_policy::{Authority, LoopbackDial, Reason};
+use tollgate_policy::{Authority, BodyReading, Explanation, LoopbackDial, Operation, Reason};
 
 pub use caller::Caller;
-pub use denial::{Denial, Layer, PaymentFacts, Subject};
+pub use denial::{Asked, Denial, Layer, PaymentFacts, Subject};
 pub use request::Request;
 pub use route::Route;
 pub use ruleset::{PaymentTerms, Ruleset};
@@ -154,6 +154,29 @@ impl Gate {
     /// A JSON body: a rail by what it asks for.
     pub fn judge_body(&self, request_path: &str, body: &[u8]) -> Result<(), Denial> {
         refuse_rail(self.standing.rails.call(request_path, body))
+    }
+
+    /// What a held and decoded body asks for, by the protocol of the endpoint that the head led to.
+    pub fn read_operations(
+        &self,
+        request: &Request<'_>,
+        route: &Route<'_>,
+        reading: BodyReading,
+        body: &[u8],
+    ) -> Result<Vec<Operation>, Denial> {
+        route::read(request, route, reading, body)
+    }
+
+    /// The operation level: the route again, for each thing that the body asks for.
+    pub fn judge_operations<'r>(&self, rules: &'r Ruleset, request: &Request<'_>, operations: &[Operation]) -> Result<Route<'r>, Denial> {
+        route::operations(rules, request, operations)
+    }
+
+    /// The same with the policy's own trace, of the operation that decides.
+    pub fn explain_operations(&self, rules: &Ruleset, request: &Request<'_>, operations: &[Operation]) -> Explanation {
+        let facts = route::facts(request);
+        let (_, facts) = rules.policy.decide_each(&facts, operations);
+        rules.policy.explain(&facts)
     }
 
     /// The payment memory.

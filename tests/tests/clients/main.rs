@@ -8,6 +8,9 @@
 
 mod curl;
 mod git;
+mod graphql;
+mod mcp;
 mod plain;
+mod served;
 mod shops;
 mod x402;

@@ -8,6 +8,7 @@
 
 mod addresses;
 mod authority;
+mod body_protocols;
 mod hygiene;
 mod operation;
 mod paths;

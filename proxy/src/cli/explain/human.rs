@@ -109,6 +109,11 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::NoRuleForPath => "no rule has the path",
         Outcome::NoRuleForMethod => "rules have the path with other methods",
         Outcome::NoRuleForQuery => "rules have path and method with another query",
+        Outcome::BodyDecides => "its rules are about the body",
+        Outcome::OtherHttpMethod => "its protocol does not use the method",
+        Outcome::NoRuleForOperation => "no rule has the operation",
+        Outcome::NeverAllowed => "its protocol never takes this from a client",
+        Outcome::OtherProtocol => "reads the body by another protocol",
     }
 }
 

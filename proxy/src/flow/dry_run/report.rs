@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue, Method};
 use serde::Serialize;
 use tollgate_policy::{Authority, Explanation, Reason};
 
-use crate::gate::{Caller, Denial, Layer, PaymentFacts};
+use crate::gate::{Asked, Caller, Denial, Layer, PaymentFacts, Route};
 
 /// A request as its client would send it.
 pub struct DryRequest<'a> {
@@ -33,7 +33,7 @@ pub enum Stage {
     Request,
     /// Our own checks of a payment.
     Payment,
-    /// A JSON body: rail by what it asks for.
+    /// A JSON body: rail by what it asks for; and, where the policy is about it, each operation in it.
     Body,
     /// The verdict on a payment.
     Verdict,
@@ -75,6 +75,8 @@ pub struct Pass {
     pub rule: Option<String>,
     /// What it would be denied for, if the endpoint were enforced.
     pub would_deny: Option<Reason>,
+    /// What its body was judged by.
+    pub operation: Option<Box<Asked>>,
     /// The payment that passed our own checks.
     pub payment: Option<PaymentFacts>,
 }
@@ -93,6 +95,16 @@ pub struct DryRun {
     pub policy: Option<Explanation>,
     /// The answer.
     pub outcome: Result<Pass, Denial>,
+}
+
+impl Pass {
+    /// As this route says.
+    pub(super) fn take(&mut self, route: Route<'_>) {
+        self.policy = route.policy.map(str::to_owned);
+        self.rule = route.rule;
+        self.would_deny = route.would_deny;
+        self.operation = route.operation;
+    }
 }
 
 impl DryRun {
