@@ -10,9 +10,9 @@ mod facts;
 mod refusal;
 mod remedy;
 
-pub use decision::{Action, Decision, Inspection, RuleLabel, RuleList, Treatment};
+pub use decision::{Action, Decision, Inspection, Messages, RuleLabel, RuleList, Treatment};
 pub use explain::{Candidate, Explanation, Outcome, RuleTrace};
-pub use facts::{Caller, Facts, HttpFacts, Process};
+pub use facts::{Caller, Facts, HttpFacts, Process, WEBSOCKET_TEXT};
 pub use refusal::Refusal;
 
 use crate::host::Host;

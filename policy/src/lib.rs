@@ -25,8 +25,8 @@ pub mod yaml;
 
 pub use address::{AddressClass, AddressRefusal, AddressScope, LoopbackDial, check_addresses};
 pub use decide::{
-    Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Outcome, Process, Refusal, RuleLabel, RuleList,
-    RuleTrace, Treatment,
+    Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Messages, Outcome, Process, Refusal, RuleLabel,
+    RuleList, RuleTrace, Treatment, WEBSOCKET_TEXT,
 };
 pub use diagnostic::{Code, Diagnostic, Position, Severity};
 pub use host::{Authority, Host, HostError};

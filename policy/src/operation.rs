@@ -12,6 +12,7 @@ mod look_alike;
 mod mcp;
 mod media;
 mod parameters;
+mod socket;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ pub use document::document;
 pub use envelope::envelope;
 pub use error::OperationError;
 pub use media::Media;
+pub use socket::{GRAPHQL_SUBPROTOCOLS, SocketMessage, socket_message};
 
 use crate::json::{self, Value};
 

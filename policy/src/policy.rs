@@ -13,6 +13,7 @@ mod mcp;
 mod middleware;
 mod rest;
 mod sandbox;
+mod websocket;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub(crate) use index::{HostLevel, Index};
 pub(crate) use json_rpc::{JsonRpcRule, JsonRpcRules};
 pub(crate) use mcp::{McpRule, McpRules, OtherMethods};
 pub(crate) use rest::{AllowRule, DenyRule, Fit, QueryMatcher, RestRules};
+pub(crate) use websocket::SocketRules;
 
 /// A loaded policy. Immutable and shared; a reload makes another one.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ mod pattern;
 mod rest;
 mod rule;
 mod sandbox;
+mod websocket;
 
 use crate::diagnostic::{Code, Diagnostics};
 use crate::document::Document;

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use super::{Action, Decision, Facts, HttpFacts, Refusal, RuleLabel};
 use crate::host::Host;
-use crate::policy::{Binaries, BinaryMatch, BodyRules, Endpoint, EndpointId, Fit, HostLevel, Judgement, Policy, RestRules, Traffic};
+use crate::operation::Operation;
+use crate::policy::{
+    Binaries, BinaryMatch, BodyRules, Endpoint, EndpointId, Fit, HostLevel, Judgement, Policy, RestRules, SocketRules, Traffic,
+};
 use crate::reason::Reason;
 
 mod merge;
@@ -128,7 +131,7 @@ fn step(endpoint: &Endpoint, binary: BinaryMatch, request: Option<&HttpFacts<'_>
             _ => Step::OtherBinary,
         };
     };
-    if let Traffic::Rest(rules) = &endpoint.traffic {
+    if let Some(rules) = endpoint.traffic.rules() {
         if !endpoint.path.matches(request.path.as_str()) {
             return Step::OtherEndpointPath;
         }
@@ -136,6 +139,10 @@ fn step(endpoint: &Endpoint, binary: BinaryMatch, request: Option<&HttpFacts<'_>
         if let Some(deny) = rules.deny.iter().find(|rule| rule.forbids(request)) {
             return Step::Denied(deny.label);
         }
+    }
+    let in_message = operation_in_message(endpoint, request);
+    if let Some(Judgement::Denied(label)) = in_message {
+        return Step::Denied(label);
     }
     if let Traffic::Body(rules) = &endpoint.traffic {
         return judge_operation(endpoint, rules, binary, request);
@@ -146,14 +153,33 @@ fn step(endpoint: &Endpoint, binary: BinaryMatch, request: Option<&HttpFacts<'_>
     if request.path.has_encoded_slash() && !endpoint.keeps_encoded_slash() {
         return Step::EncodedSlash;
     }
+    match in_message {
+        Some(Judgement::Allowed(label)) => return Step::Allowed(label),
+        Some(_) => return Step::NoRuleForOperation,
+        None => {}
+    }
     match &endpoint.traffic {
-        Traffic::Rest(rules) => judge(rules, request),
+        // A message is no HTTP request: `*` on a `rest` endpoint of the same host must not let one pass.
+        Traffic::Rest(_) if request.is_message() => Step::OtherEndpointPath,
+        // Rules about messages as a whole must not let one pass of whose operations others say what may pass.
+        Traffic::WebSocket(_) if request.is_message() && request.operation.is_some() => Step::OtherEndpointPath,
+        Traffic::Rest(rules) | Traffic::WebSocket(SocketRules { head: rules, .. }) => judge(rules, request),
         Traffic::L4 | Traffic::Body(_) => Step::Unread,
     }
 }
 
+/// What an endpoint with rules about the operations in messages says to one.
+fn operation_in_message(endpoint: &Endpoint, request: &HttpFacts<'_>) -> Option<Judgement> {
+    match (&endpoint.traffic, request.operation) {
+        (Traffic::WebSocket(rules), Some(Operation::Graphql(operation))) if request.is_message() => {
+            rules.operations.as_ref().map(|operations| operations.judge(operation))
+        }
+        _ => None,
+    }
+}
+
 fn judge_operation(endpoint: &Endpoint, rules: &BodyRules, binary: BinaryMatch, request: &HttpFacts<'_>) -> Step {
-    if !endpoint.path.matches(request.path.as_str()) {
+    if !endpoint.path.matches(request.path.as_str()) || request.is_message() {
         return Step::OtherEndpointPath;
     }
     let judgement = request.operation.map(|operation| rules.judge(operation));

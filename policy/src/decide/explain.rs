@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::evaluate::{Step, Trace, evaluate};
 use super::{Facts, HttpFacts};
 use crate::diagnostic::Position;
-use crate::policy::{BinaryMatch, Endpoint, Enforcement, Fit, Held, Policy, Protocol, Tls, Traffic};
+use crate::operation::Operation;
+use crate::policy::{BinaryMatch, Endpoint, Enforcement, Fit, Held, Policy, Protocol, SocketRules, Tls, Traffic};
 
 /// A decision and how it came about; its serialised form is part of `explain --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -179,7 +180,14 @@ fn outcome(binary: BinaryMatch, step: Step) -> Outcome {
 
 fn rules(endpoint: &Endpoint, request: &HttpFacts<'_>) -> Vec<RuleTrace> {
     let held: Vec<Held> = match (&endpoint.traffic, request.operation) {
-        (Traffic::Rest(rules), _) => {
+        (
+            Traffic::WebSocket(SocketRules {
+                operations: Some(operations),
+                ..
+            }),
+            Some(Operation::Graphql(operation)),
+        ) => operations.trace(operation),
+        (Traffic::Rest(rules) | Traffic::WebSocket(SocketRules { head: rules, .. }), _) => {
             let denies = rules.deny.iter().map(|rule| (rule.label, part(rule.fit(request))));
             let allows = rules.allow.iter().map(|rule| (rule.label, part(rule.fit(request))));
             denies.chain(allows).collect()
@@ -200,6 +208,7 @@ fn part(fit: Fit) -> Option<&'static str> {
         Fit::OtherPath => Some("path"),
         Fit::OtherMethod => Some("method"),
         Fit::OtherQuery => Some("query"),
+        Fit::OtherOperation => Some("operation"),
         Fit::Fits => None,
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::{Caller, Facts, HttpFacts, Refusal, RuleList};
 use crate::host::Host;
 use crate::operation::{BodyProtocol, GraphqlOperation, Operation};
-use crate::policy::{Endpoint, Traffic};
+use crate::policy::{Endpoint, SocketRules, Traffic};
 use crate::reason::Reason;
 
 mod yaml;
@@ -142,7 +142,9 @@ fn request_steps(endpoint: &Endpoint, facts: &Facts<'_>, place: &str) -> Vec<Str
 
 fn add_rule(endpoint: &Endpoint, place: &str, rule: &str) -> String {
     let by_access = match &endpoint.traffic {
-        Traffic::Rest(rules) => rules.allow.iter().any(|rule| rule.label.list == RuleList::Access),
+        Traffic::Rest(rules) | Traffic::WebSocket(SocketRules { head: rules, .. }) => {
+            rules.allow.iter().any(|rule| rule.label.list == RuleList::Access)
+        }
         Traffic::Body(rules) => rules.has_preset(),
         Traffic::L4 => false,
     };

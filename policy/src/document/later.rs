@@ -16,19 +16,21 @@ pub(crate) struct LaterField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LaterWhy {
     Credentials,
+    /// In messages of a WebSocket.
+    MessageCredentials,
     Sql,
 }
 
 pub(super) fn read_all(map: &mut MapReader, found: &mut Diagnostics) -> Vec<LaterField> {
     let mut fields = Vec::new();
     let mut set = |name, at, why| fields.push(LaterField { name, at, why });
-    for name in [
-        "websocket_credential_rewrite",
-        "request_body_credential_rewrite",
-        "allow_uninspected_credentials",
+    for (name, why) in [
+        ("websocket_credential_rewrite", LaterWhy::MessageCredentials),
+        ("request_body_credential_rewrite", LaterWhy::Credentials),
+        ("allow_uninspected_credentials", LaterWhy::Credentials),
     ] {
         if let Some(flag) = map.boolean(name, found).filter(|flag| flag.value) {
-            set(name, flag.at, LaterWhy::Credentials);
+            set(name, flag.at, why);
         }
     }
     for name in ["credential_signing", "signing_service", "signing_region"] {

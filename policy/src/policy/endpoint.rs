@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{BodyRules, EndpointId, OperationRules, OtherMethods, RestRules, RuleId};
+use super::{BodyRules, EndpointId, OperationRules, OtherMethods, RestRules, RuleId, SocketRules};
 use crate::address::AddressScope;
 use crate::diagnostic::Position;
 use crate::host::Host;
@@ -20,6 +20,9 @@ pub enum Protocol {
     L4,
     /// HTTP requests by method, path and query.
     Rest,
+    /// The same, and each text message of a client on a WebSocket.
+    #[serde(rename = "websocket")]
+    WebSocket,
     /// HTTP requests by the GraphQL operations in them.
     Graphql,
     /// HTTP requests by the JSON-RPC calls in them.
@@ -55,8 +58,20 @@ pub(crate) enum Traffic {
     L4,
     /// By the head.
     Rest(RestRules),
+    /// By the head, and each text message after an upgrade.
+    WebSocket(SocketRules),
     /// By the body.
     Body(BodyRules),
+}
+
+impl Traffic {
+    /// The rules by method, path and query, where there are any.
+    pub(crate) fn rules(&self) -> Option<&RestRules> {
+        match self {
+            Traffic::L4 | Traffic::Body(_) => None,
+            Traffic::Rest(rules) | Traffic::WebSocket(SocketRules { head: rules, .. }) => Some(rules),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -82,6 +97,7 @@ impl Endpoint {
         match &self.traffic {
             Traffic::L4 => Protocol::L4,
             Traffic::Rest(_) => Protocol::Rest,
+            Traffic::WebSocket(_) => Protocol::WebSocket,
             Traffic::Body(rules) => match rules.protocol() {
                 BodyProtocol::Graphql => Protocol::Graphql,
                 BodyProtocol::JsonRpc => Protocol::JsonRpc,
@@ -94,7 +110,7 @@ impl Endpoint {
     pub(crate) fn reading(&self) -> Option<&BodyReading> {
         match &self.traffic {
             Traffic::Body(rules) => Some(&rules.reading),
-            Traffic::L4 | Traffic::Rest(_) => None,
+            Traffic::L4 | Traffic::Rest(_) | Traffic::WebSocket(_) => None,
         }
     }
 

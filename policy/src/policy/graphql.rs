@@ -41,7 +41,7 @@ impl GraphqlRules {
         )
     }
 
-    pub(super) fn trace(&self, operation: &GraphqlOperation) -> Vec<Held> {
+    pub(crate) fn trace(&self, operation: &GraphqlOperation) -> Vec<Held> {
         let Some(root) = self.meant(operation) else {
             return Vec::new();
         };

@@ -64,8 +64,9 @@ pub(super) fn check_options(options: &BodySection, protocol: Option<&str>, found
         ("persisted_queries", graphql.persisted_queries.as_ref().map(|value| value.at)),
         ("graphql_persisted_queries", graphql.registry.as_ref().map(|value| value.at)),
     ];
-    if protocol != "graphql" {
-        for (name, at) in graphql {
+    for (name, at) in graphql {
+        // Messages of a WebSocket may hold persisted queries too, and have a limit of their own.
+        if protocol != "graphql" && (protocol != "websocket" || name == "graphql_max_body_bytes") {
             ignored(name, at, found);
         }
     }
@@ -80,6 +81,13 @@ pub(super) fn check_options(options: &BodySection, protocol: Option<&str>, found
             "write `protocol: mcp`, or remove it",
         );
     }
+}
+
+/// Options for persisted queries on a WebSocket whose rules are not about operations.
+pub(super) fn refuse_persisted_queries(options: &BodySection, found: &mut Diagnostics) {
+    let graphql = &options.graphql;
+    ignored("persisted_queries", graphql.persisted_queries.as_ref().map(|value| value.at), found);
+    ignored("graphql_persisted_queries", graphql.registry.as_ref().map(|value| value.at), found);
 }
 
 fn ignored(name: &str, at: Option<Position>, found: &mut Diagnostics) {

@@ -1,13 +1,13 @@
 //! An endpoint: host, ports, protocol, treatment.
 
-use super::{addresses, body, pattern, rest};
+use super::{addresses, body, pattern, rest, websocket};
 use crate::address::AddressScope;
 use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::document::{At, EndpointSection, LaterField, LaterWhy};
 use crate::matcher::{EndpointPath, HostPattern, HostPatternError};
 use crate::operation::BodyProtocol;
 use crate::path::EncodedSlash;
-use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls};
+use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls, Traffic};
 
 /// The endpoint, still without its place among the others; `None` after an error that leaves nothing to go on with.
 pub(super) fn compile(section: EndpointSection, found: &mut Diagnostics) -> Option<Endpoint> {
@@ -33,7 +33,8 @@ fn compile_into(mut section: EndpointSection, found: &mut Diagnostics) -> Option
     let path = endpoint_path(section.path.as_ref(), protocol, found);
     let traffic = match protocol {
         DeclaredProtocol::L4 => rest::refuse_without_protocol(&section, found),
-        DeclaredProtocol::Rest => rest::compile(&mut section, tls, found),
+        DeclaredProtocol::Rest => rest::compile(&mut section, tls, found).map(Traffic::Rest),
+        DeclaredProtocol::WebSocket => websocket::compile(&mut section, tls, found).map(Traffic::WebSocket),
         DeclaredProtocol::Body(protocol) => body::compile(&mut section, protocol, tls, found),
         // What stands in the endpoint can't be judged by rules that are not there yet.
         DeclaredProtocol::NotYet => None,
@@ -187,6 +188,7 @@ fn tls(tls: Option<&At<String>>, found: &mut Diagnostics) -> Tls {
 enum DeclaredProtocol {
     L4,
     Rest,
+    WebSocket,
     Body(BodyProtocol),
     NotYet,
 }
@@ -197,6 +199,7 @@ impl DeclaredProtocol {
         match self {
             DeclaredProtocol::L4 => Some(""),
             DeclaredProtocol::Rest => Some("rest"),
+            DeclaredProtocol::WebSocket => Some("websocket"),
             DeclaredProtocol::Body(protocol) => Some(protocol.as_str()),
             DeclaredProtocol::NotYet => None,
         }
@@ -208,14 +211,14 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
     match protocol.value.to_ascii_lowercase().as_str() {
         "" => DeclaredProtocol::L4,
         "rest" => DeclaredProtocol::Rest,
+        "websocket" => DeclaredProtocol::WebSocket,
         "graphql" => DeclaredProtocol::Body(BodyProtocol::Graphql),
         "json-rpc" => DeclaredProtocol::Body(BodyProtocol::JsonRpc),
         "mcp" => DeclaredProtocol::Body(BodyProtocol::Mcp),
-        later @ ("websocket" | "tcp" | "sql") => {
+        later @ ("tcp" | "sql") => {
             let hint = match later {
                 "tcp" => "leave `protocol` out: clients that use the proxy reach the endpoint by CONNECT",
-                "sql" => "leave `protocol` out to allow the connection without reading it",
-                _ => "write `protocol: rest` and allow the GET of the handshake",
+                _ => "leave `protocol` out to allow the connection without reading it",
             };
             let message = format!("`protocol: {later}` is not supported yet");
             found.error(Code::NotSupportedYet, protocol.at, message, hint);
@@ -227,7 +230,7 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
                 Code::UnknownProtocol,
                 protocol.at,
                 message,
-                "write `rest`, or leave it out to decide by host, port and binary only",
+                "write `rest` or `websocket`, or leave it out to decide by host, port and binary only",
             );
             DeclaredProtocol::NotYet
         }
@@ -237,6 +240,9 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
 fn not_yet(field: &LaterField, found: &mut Diagnostics) {
     let hint = match field.why {
         LaterWhy::Credentials => "remove it; credentials for a host are configured by the operator of the gate",
+        LaterWhy::MessageCredentials => {
+            "remove it, since messages are never changed; put the placeholder into a header field of the handshake, where it is replaced"
+        }
         LaterWhy::Sql => "remove it; SQL is not read",
     };
     found.error(
@@ -263,7 +269,10 @@ fn enforcement(section: &EndpointSection, protocol: DeclaredProtocol, found: &mu
             Enforcement::Enforce
         }
         None => {
-            if matches!(protocol, DeclaredProtocol::Rest | DeclaredProtocol::Body(_)) {
+            if matches!(
+                protocol,
+                DeclaredProtocol::Rest | DeclaredProtocol::WebSocket | DeclaredProtocol::Body(_)
+            ) {
                 found.warn(
                     Code::EnforcementOmitted,
                     section.at,

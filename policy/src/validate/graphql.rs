@@ -108,7 +108,7 @@ fn names<'a>(fields: &'a At<Vec<At<String>>>, found: &mut Diagnostics) -> Option
 }
 
 /// What stands behind each name; nothing where persisted queries are denied.
-fn persisted(options: &GraphqlSection, found: &mut Diagnostics) -> Option<HashMap<Box<str>, RootSelection>> {
+pub(super) fn persisted(options: &GraphqlSection, found: &mut Diagnostics) -> Option<HashMap<Box<str>, RootSelection>> {
     let queries = options
         .registry
         .as_ref()

@@ -31,9 +31,9 @@ enum Format {
 pub(super) struct Arguments {
     #[command(flatten)]
     documents: Documents,
-    /// The request's method
+    /// The request's method; WEBSOCKET_TEXT is a text message on the WebSocket that the URL opens
     method: Method,
-    /// The request's URL, absolute
+    /// The request's URL, absolute: http, https, ws or wss
     url: String,
     /// The calling program, as the kernel names its file; without it, binaries are not judged
     #[arg(long, value_name = "PATH")]
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     /// A header field, `Name: value`; may be repeated
     #[arg(long = "header", value_name = "FIELD", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// A file with the request's body
+    /// A file with the request's body, or with the message
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
     /// For reading, or one JSON document

@@ -9,8 +9,9 @@ mod wire;
 
 use std::sync::Arc;
 
+use http::{HeaderMap, Method};
 use pingora::http::RequestHeader;
-use tollgate_policy::{Authority, Facts, Inspection, Reason};
+use tollgate_policy::{Authority, Facts, Inspection, Messages, Reason, WEBSOCKET_TEXT};
 
 use super::body::{self, Need};
 use super::engine::Binaries;
@@ -18,13 +19,14 @@ use super::exchange::{credential_denial, now, refuse_unreadable_websocket};
 use super::failure::Failure;
 use super::head::{Head, Scope};
 use super::payment;
+use super::websocket;
 use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Resolver, Security};
 use crate::gate::{Asked, Caller, Denial, Gate, Layer, Request, Route, Ruleset};
 use crate::settings::Limits;
 use crate::verdict::{BackendName, Question};
 use crate::x402::claim::Claim;
-use wire::Wire;
+use wire::{Asks, Wire};
 
 pub use report::{DryRequest, DryRun, Finding, Pass, Stage, Step};
 pub use wire::UrlError;
@@ -92,13 +94,16 @@ impl DryEngine {
         run.authority = Some(head.destination.authority().clone());
         run.path = Some(head.path.as_str().to_owned());
         let route = self.judge_head(rules, &head, &wire.head, request.caller, run)?;
-        let mut pass = Pass::default();
-        pass.take(route.clone());
+        let mut pass = pass_of(route.clone());
         *stage = Stage::Address;
         if tunnel.is_none() {
             self.addresses(&route, head.destination.authority(), run)?;
         } else if let Some(addresses) = self.resolver.known(&head.destination.authority().host) {
             self.gate.judge_addresses(&route, head.destination.authority(), &addresses)?;
+        }
+        if wire.asks == Asks::Message {
+            *stage = Stage::Message;
+            return self.message(rules, &head, &route, request, run);
         }
         *stage = Stage::Payment;
         let claim = self.payment(rules, &head, &wire.head, run)?;
@@ -155,9 +160,7 @@ impl DryEngine {
                 Finding::Passed,
                 "the endpoint's TLS is not terminated (`tls: skip`), so requests pass unread",
             );
-            let mut pass = Pass::default();
-            pass.take(route);
-            return Ok(Through::Unread(Box::new(pass)));
+            return Ok(Through::Unread(Box::new(pass_of(route))));
         }
         Ok(Through::Read)
     }
@@ -204,6 +207,47 @@ impl DryEngine {
             headers: &fields.headers,
             caller: self.caller(rules, head.destination.authority(), caller),
         }
+    }
+
+    /// A text message after its handshake has passed: judged by itself, as each one is at run time.
+    fn message(
+        &self,
+        rules: &Ruleset,
+        handshake: &Head,
+        opened: &Route<'_>,
+        request: &DryRequest<'_>,
+        run: &mut DryRun,
+    ) -> Result<Pass, Denial> {
+        if opened.messages() == Messages::Unread {
+            run.step(
+                Stage::Message,
+                Finding::Passed,
+                "the endpoint is not a `websocket` one: messages pass unread",
+            );
+            return Ok(pass_of(opened.clone()));
+        }
+        let method = Method::from_bytes(WEBSOCKET_TEXT.as_bytes()).unwrap_or_default();
+        let head = Head {
+            method,
+            ..handshake.clone()
+        };
+        let text = websocket::text_of(&request.body, self.limits.websocket_message).map_err(websocket::Fault::denial)?;
+        let asked = Request {
+            destination: &head.destination,
+            method: &head.method,
+            path: &head.path,
+            query: head.query.as_deref(),
+            headers: &HeaderMap::new(),
+            caller: self.caller(rules, head.destination.authority(), request.caller),
+        };
+        run.policy = Some(self.gate.explain_message(rules, &asked, text));
+        let route = self.gate.judge_message(rules, &asked, text)?;
+        let shown = match &route.operation {
+            Some(operation) => format!("{} {}: {}", head.method, head.path.as_str(), operation.as_str()),
+            None => format!("{} {}", head.method, head.path.as_str()),
+        };
+        run.step(Stage::Message, finding(&route), judged(&route, &shown));
+        Ok(pass_of(route))
     }
 
     fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
@@ -295,6 +339,12 @@ enum Through {
     Read,
     /// Bytes that are not.
     Unread(Box<Pass>),
+}
+
+fn pass_of(route: Route<'_>) -> Pass {
+    let mut pass = Pass::default();
+    pass.take(route);
+    pass
 }
 
 fn transfer(claim: &Claim) -> String {

@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType};
-use tollgate_policy::{BodyReading, Reason};
+use tollgate_policy::{BodyReading, Messages, Reason};
 
 use super::answer::{self, End};
 use super::body::{self, Content, Held, Need};
@@ -22,9 +22,9 @@ use super::outbound::{is_websocket, names_websocket};
 use super::payment::{self, Paid, Paying};
 use super::record::Record;
 use super::send::{Resend, Sending, Sent, in_time, or_gone};
+use super::websocket::{self, Reading, Upgraded};
 use crate::audit::Protocol;
 use crate::credentials::CredentialError;
-use crate::egress::session::OriginSession;
 use crate::egress::{ClientProtocol, Origin};
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
 use crate::verdict::Question;
@@ -34,7 +34,7 @@ pub(crate) enum Outcome {
     /// Answered in full; the session may be used again, as far as it allows that.
     Done,
     /// `101`: both ends speak something else now.
-    Upgraded(OriginSession),
+    Upgraded(Box<Upgraded>),
     /// The answer was cut, or nobody listens any more.
     Ended,
 }
@@ -129,9 +129,9 @@ impl Engine {
         let sent = record.wait(sending.send(down)).await?;
         record.status = Some(sent.head.status.as_u16());
 
-        // 8. A WebSocket: from here on the bytes are opaque.
+        // 8. A WebSocket: from here on there are messages, or bytes that nobody reads.
         if sent.head.status == StatusCode::SWITCHING_PROTOCOLS {
-            return upgrade(down, sent).await;
+            return self.upgrade(connection, &head, down, sent, record).await;
         }
 
         // 9. What a 402 asks for is judged before the client can sign for it, and remembered.
@@ -331,6 +331,35 @@ impl Engine {
         Ok(Outcome::Done)
     }
 
+    async fn upgrade(
+        &self,
+        connection: &Connection,
+        head: &Arc<Head>,
+        down: &mut ServerSession,
+        sent: Sent,
+        record: &Record<'_>,
+    ) -> Result<Outcome, Failure> {
+        if !is_websocket(down.req_header()) || !names_websocket(&sent.head.headers) {
+            // An origin that switches unasked would turn the connection into a tunnel that no rule has seen.
+            let error = Error::explain(ErrorType::InvalidHTTPHeader, "101 without a request for it");
+            return Err(error.into_up().into());
+        }
+        // The origin may have taken its time: whether messages are read is for the rules in force now to say.
+        let rules = self.gate.rules();
+        let request = self.request(connection, &rules, head, down).await;
+        let route = self.gate.judge_head(&rules, &request)?;
+        refuse_unreadable_websocket(&rules, &route, head, down.req_header())?;
+        let upgraded = Upgraded {
+            origin: sent.session,
+            head: head.clone(),
+            reading: Reading::of(route.messages(), &sent.head.headers)?,
+            addresses: record.addresses.clone(),
+            id: record.id,
+        };
+        down.write_response_header(sent.head).await.map_err(pingora::Error::into_down)?;
+        Ok(Outcome::Upgraded(Box::new(upgraded)))
+    }
+
     /// Says no, or cuts what can no longer be answered.
     async fn refuse(&self, down: &mut ServerSession, failure: Failure, record: &mut Record<'_>) -> Outcome {
         let mut denial = match failure {
@@ -368,28 +397,26 @@ fn body_rule(method: &Method, head: &ResponseHeader) -> BodyRule {
     }
 }
 
-async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failure> {
-    if !is_websocket(down.req_header()) || !names_websocket(&sent.head.headers) {
-        // An origin that switches unasked would turn the connection into a tunnel that no rule has seen.
-        let error = Error::explain(ErrorType::InvalidHTTPHeader, "101 without a request for it");
-        return Err(error.into_up().into());
-    }
-    down.write_response_header(sent.head).await.map_err(pingora::Error::into_down)?;
-    Ok(Outcome::Upgraded(sent.session))
-}
-
-/// A WebSocket's bytes are opaque once it is open.
+/// A WebSocket whose messages are not judged is opaque once it is open; one whose messages are has to be of the version that is read.
 pub(super) fn refuse_unreadable_websocket(rules: &Ruleset, route: &Route<'_>, head: &Head, request: &RequestHeader) -> Result<(), Denial> {
-    let detail = if !is_websocket(request) {
+    if !is_websocket(request) {
         return Ok(());
-    } else if route.reading().is_some() {
-        "a WebSocket could ask for what the endpoint's rules are about, unread"
-    } else if rules.must_be_readable(&head.destination.authority().host) {
-        "a WebSocket could carry payments that cannot be read, and a payment rule covers this host"
-    } else {
-        return Ok(());
-    };
-    Err(Denial::new(Reason::UninspectableTraffic, detail))
+    }
+    if route.reading().is_some() {
+        let detail = "a WebSocket could ask for what the endpoint's rules are about, unread";
+        return Err(Denial::new(Reason::UninspectableTraffic, detail));
+    }
+    match route.messages() {
+        Messages::Judged | Messages::Operations => websocket::check_version(&request.headers),
+        Messages::Unread if rules.must_be_readable(&head.destination.authority().host) => {
+            let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
+            Err(Denial {
+                next_steps: vec!["give the endpoint `protocol: websocket`, so that its messages are judged".to_owned()],
+                ..Denial::new(Reason::UninspectableTraffic, detail)
+            })
+        }
+        Messages::Unread => Ok(()),
+    }
 }
 
 pub(super) fn credential_denial(error: &CredentialError) -> Denial {

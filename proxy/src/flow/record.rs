@@ -51,6 +51,16 @@ pub(crate) struct Record<'e> {
     pub(crate) status: Option<u16>,
     pub(crate) traffic: Traffic,
     finished: Finished,
+    meaning: Meaning,
+}
+
+/// What a line tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// A decision.
+    Decision,
+    /// The end of what was decided before: the decision has been counted.
+    End,
 }
 
 /// Body bytes that went over the wire.
@@ -99,7 +109,16 @@ impl<'e> Record<'e> {
             status: None,
             traffic: Traffic::default(),
             finished: Finished::No,
+            meaning: Meaning::Decision,
         }
+    }
+
+    /// The line at the end of an upgraded connection, under the name of the request that upgraded it.
+    pub(crate) fn end_of(self, upgrade: RequestId) -> Self {
+        let mut end = self;
+        end.id = upgrade;
+        end.meaning = Meaning::End;
+        end
     }
 
     /// It is a CONNECT request.
@@ -236,6 +255,9 @@ impl<'e> Record<'e> {
     }
 
     fn count(&self, duration: Duration) {
+        if self.meaning == Meaning::End {
+            return;
+        }
         let ours = self.overhead_until.map_or(duration, |until| until.duration_since(self.started));
         let overhead = ours.saturating_sub(self.waited);
         let metrics = &self.engine.metrics;

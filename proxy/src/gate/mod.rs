@@ -6,6 +6,7 @@
 mod caller;
 mod denial;
 pub mod lints;
+mod message;
 pub mod payment;
 pub mod rail;
 mod request;
@@ -29,6 +30,7 @@ pub use ruleset::{PaymentTerms, Ruleset};
 
 use crate::verdict::desk::Desk;
 use crate::x402::detect::{self, Found};
+use message::Says;
 use payment::challenges::{ChallengeMemory, ScreeningRule};
 use payment::replay::ReplayMemory;
 use payment::terms::Terms;
@@ -177,6 +179,34 @@ impl Gate {
         let facts = route::facts(request);
         let (_, facts) = rules.policy.decide_each(&facts, operations);
         rules.policy.explain(&facts)
+    }
+
+    /// A client's text message on a WebSocket: rail by name, route by the method that stands for messages or by the operations in the
+    /// message, rail by what it asks for. `request` is the handshake's under that method.
+    pub fn judge_message<'r>(&self, rules: &'r Ruleset, request: &Request<'_>, text: &str) -> Result<Route<'r>, Denial> {
+        let authority = request.destination.authority();
+        refuse_rail(self.standing.rails.destination(&authority.host, authority.port))?;
+        let route = match message::read(rules, request, text)? {
+            Says::Anything => route::request(rules, request)?,
+            Says::Nothing(opened) => opened,
+            Says::Operations(operations) => route::operations(rules, request, &operations)?,
+        };
+        let path = request.path.as_str();
+        self.judge_body(path, text.as_bytes())?;
+        // Socket.IO and its like put a few characters before their JSON.
+        if let Some(json) = text.find(['{', '[']).filter(|at| *at > 0).and_then(|at| text.get(at..)) {
+            self.judge_body(path, json.as_bytes())?;
+        }
+        Ok(route)
+    }
+
+    /// The same with the policy's own trace.
+    pub fn explain_message(&self, rules: &Ruleset, request: &Request<'_>, text: &str) -> Explanation {
+        match message::read(rules, request, text) {
+            Ok(Says::Operations(operations)) => self.explain_operations(rules, request, &operations),
+            Ok(Says::Nothing(_)) => self.explain_operations(rules, &message::handshake(request), &[]),
+            Ok(Says::Anything) | Err(_) => self.explain_operations(rules, request, &[]),
+        }
     }
 
     /// The payment memory.

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use http::header;
 use tollgate_policy::{
-    Action, Authority, BodyReading, Decision, EncodedSlash, Facts, HttpFacts, Inspection, LoopbackDial, Media, Operation, Reason, Sent,
-    Treatment,
+    Action, Authority, BodyReading, Decision, EncodedSlash, Facts, HttpFacts, Inspection, LoopbackDial, Media, Messages, Operation, Reason,
+    Sent, Treatment,
 };
 
 use super::{Asked, Caller, Denial, Request, Ruleset};
@@ -34,6 +34,11 @@ impl Route<'_> {
     /// How its body has to be read before the route is good for it.
     pub fn reading(&self) -> Option<BodyReading> {
         self.treatment.body
+    }
+
+    /// What becomes of a client's messages if the request upgrades to a WebSocket.
+    pub fn messages(&self) -> Messages {
+        self.treatment.messages
     }
 
     /// Whether the endpoint tolerates every one of the addresses.

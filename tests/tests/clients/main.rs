@@ -13,4 +13,5 @@ mod mcp;
 mod plain;
 mod served;
 mod shops;
+mod sockets;
 mod x402;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Step;
 use crate::address::AddressScope;
-use crate::decide::{Inspection, RuleLabel, Treatment};
+use crate::decide::{Inspection, Messages, RuleLabel, Treatment};
 use crate::operation::BodyReading;
 use crate::path::EncodedSlash;
 use crate::policy::{BinaryMatch, Endpoint, Enforcement, Fit, RuleId, Tls, Traffic};
@@ -86,6 +86,7 @@ pub(super) struct Merged<'a> {
     /// enforced.
     selected: Option<Selected<'a>>,
     inspection: Option<Inspection>,
+    messages: Messages,
     encoded_slash: EncodedSlash,
     /// Set once an endpoint matches at host, port and binary.
     addresses: Option<&'a AddressScope>,
@@ -113,12 +114,22 @@ impl<'a> Merged<'a> {
             }
             Step::OtherEndpointPath | Step::EncodedSlash => self.come_near(endpoint, Fit::OtherPath),
             Step::NoRule(fit) => self.come_near(endpoint, fit),
+            Step::NoRuleForOperation if endpoint.reading().is_none() => self.come_near(endpoint, Fit::OtherOperation),
             Step::NoRuleForOperation | Step::OtherProtocol => self.by_body.nearest.offer(endpoint.rule, endpoint),
             Step::OtherHttpMethod => self.rule_out(endpoint, Reason::MethodNotAllowed),
             Step::Never => self.rule_out(endpoint, Reason::OperationNotAllowed),
         }
         if step != Step::OtherEndpointPath && !matches!(endpoint.traffic, Traffic::L4) {
             self.select(endpoint);
+            // One endpoint that judges them is enough, or a wider `rest` endpoint would leave them unread.
+            if let Traffic::WebSocket(rules) = &endpoint.traffic {
+                let own = if rules.operations.is_some() {
+                    Messages::Operations
+                } else {
+                    Messages::Judged
+                };
+                self.messages = self.messages.max(own);
+            }
         }
     }
 
@@ -198,6 +209,7 @@ impl<'a> Merged<'a> {
         }
         Verdict::Refused {
             reason: match self.nearest_fit {
+                Some(Fit::OtherOperation) => Reason::OperationNotAllowed,
                 Some(Fit::OtherQuery) => Reason::QueryNotAllowed,
                 Some(Fit::OtherMethod) => Reason::MethodNotAllowed,
                 _ => Reason::PathNotAllowed,
@@ -212,6 +224,7 @@ impl<'a> Merged<'a> {
     pub(super) fn treatment(&self) -> Option<Treatment<'a>> {
         Some(Treatment {
             inspection: self.inspection?,
+            messages: self.messages,
             addresses: self.merged_addresses(self.addresses?),
             encoded_slash: self.encoded_slash,
             body: self.reading().copied(),
@@ -230,7 +243,7 @@ impl<'a> Merged<'a> {
 
 fn inspection(endpoint: &Endpoint) -> Inspection {
     match (&endpoint.traffic, endpoint.tls) {
-        (Traffic::Rest(_) | Traffic::Body(_), _) => Inspection::Http,
+        (Traffic::Rest(_) | Traffic::WebSocket(_) | Traffic::Body(_), _) => Inspection::Http,
         (Traffic::L4, Tls::Auto) => Inspection::Transport,
         (Traffic::L4, Tls::Skip) => Inspection::Opaque,
     }

@@ -17,7 +17,8 @@ pub(super) fn new_rule(facts: &Facts<'_>) -> String {
     if let Some(request) = &facts.request {
         let _ = write!(
             text,
-            "      protocol: rest\n      enforcement: enforce\n{}      rules:\n        {}\n",
+            "      protocol: {}\n      enforcement: enforce\n{}      rules:\n        {}\n",
+            if request.is_message() { "websocket" } else { "rest" },
             if request.path.has_encoded_slash() {
                 "      allow_encoded_slash: true\n"
             } else {

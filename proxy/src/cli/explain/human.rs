@@ -72,6 +72,7 @@ fn step(Step { stage, finding, detail }: &Step) -> String {
         Stage::Request => "request",
         Stage::Payment => "payment",
         Stage::Body => "body",
+        Stage::Message => "message",
         Stage::Verdict => "verdict",
         Stage::Credentials => "credentials",
     };

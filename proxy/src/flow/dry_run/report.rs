@@ -9,13 +9,13 @@ use crate::gate::{Asked, Caller, Denial, Layer, PaymentFacts, Route};
 
 /// A request as its client would send it.
 pub struct DryRequest<'a> {
-    /// The method.
+    /// The method; `WEBSOCKET_TEXT` stands for a text message on the WebSocket that the URL opens.
     pub method: &'a Method,
     /// The URL, absolute.
     pub url: &'a str,
     /// The fields; Host and Content-Length are added where they are missing.
     pub headers: &'a [(HeaderName, HeaderValue)],
-    /// The body; may be empty.
+    /// The body, or what the message says; may be empty.
     pub body: Bytes,
     /// Who asks.
     pub caller: &'a Caller,
@@ -35,6 +35,8 @@ pub enum Stage {
     Payment,
     /// A JSON body: rail by what it asks for; and, where the policy is about it, each operation in it.
     Body,
+    /// A text message on a WebSocket: policy by the method that stands for messages, rail by what it asks for.
+    Message,
     /// The verdict on a payment.
     Verdict,
     /// Credentials that the header points at.
