@@ -34,6 +34,28 @@ network_policies:
     endpoints:
       - {{ host: watched.example.test, port: {port}, protocol: rest, enforcement: audit, access: read-only }}
     binaries: [ {{ path: "/**" }} ]
+  bodies:
+    endpoints:
+      - host: body.example.test
+        port: {port}
+        path: /graphql
+        protocol: graphql
+        enforcement: enforce
+        graphql_max_body_bytes: 500
+        rules: [ {{ allow: {{ operation_type: query, fields: [viewer] }} }} ]
+      - host: body.example.test
+        port: {port}
+        path: /mcp
+        protocol: mcp
+        enforcement: enforce
+        rules: [ {{ allow: {{ method: tools/list }} }}, {{ allow: {{ method: tools/call, tool: read }} }} ]
+      - host: body.example.test
+        port: {port}
+        path: /rpc
+        protocol: json-rpc
+        enforcement: audit
+        rules: [ {{ allow: {{ method: status }} }} ]
+    binaries: [ {{ path: "/**" }} ]
   rail:
     endpoints:
       - {{ host: rail.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
@@ -63,6 +85,7 @@ upstream:
     mirror.example.test: [ 127.0.0.3 ]
     meta.example.test: [ 169.254.169.254 ]
     other.example.test: [ 127.0.0.1 ]
+    body.example.test: [ 127.0.0.1 ]
     unlisted.example.test: [ 127.0.0.1 ]
 "#;
 
@@ -75,8 +98,8 @@ type Fields = &'static [(&'static str, &'static str)];
 
 fn cases() -> Vec<Case> {
     let plain = |method, host, target| (method, host, target, &[] as Fields, String::new());
-    let with = |method, host, target, fields: Fields, body: &str| (method, host, target, fields, body.to_owned());
-    let api = "api.example.test";
+    let with = |method, host, target, fields: Fields, content: &str| (method, host, target, fields, content.to_owned());
+    let (api, body) = ("api.example.test", "body.example.test");
     vec![
         plain("GET", api, "/v1/plain"),
         plain("GET", api, "/v1/a?page=3"),
@@ -123,6 +146,58 @@ fn cases() -> Vec<Case> {
         with("POST", api, "/rpc", &[("content-encoding", "compress")], "not json at all"),
         with("POST", api, "/rpc", &[("content-encoding", "gzip")], BROADCAST),
         with("POST", api, "/settle", &[], FACILITATOR),
+        plain("GET", body, "/graphql"),
+        plain("GET", body, "/graphql?query=%7Bviewer%7D"),
+        plain("GET", body, "/graphql?query=%7Bother%7D"),
+        plain("PUT", body, "/graphql"),
+        plain("GET", body, "/mcp"),
+        plain("DELETE", body, "/mcp"),
+        plain("GET", body, "/rpc"),
+        plain("POST", body, "/rpc"),
+        with("GET", body, "/mcp", &[("upgrade", "websocket"), ("connection", "upgrade")], ""),
+        with("POST", body, "/graphql", &[], r#"{"query":"{viewer}"}"#),
+        with("POST", body, "/graphql", &[], r#"{"query":"{viewer other}"}"#),
+        with("POST", body, "/graphql", &[], r#"{"query":"{viewer}","query":"{other}"}"#),
+        with("POST", body, "/graphql", &[("content-type", "application/graphql")], "{viewer}"),
+        with(
+            "POST",
+            body,
+            "/graphql",
+            &[("content-type", "application/json; charset=utf-16")],
+            r#"{"query":"{viewer}"}"#,
+        ),
+        with(
+            "POST",
+            body,
+            "/mcp",
+            &[],
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}"#,
+        ),
+        with(
+            "POST",
+            body,
+            "/mcp",
+            &[],
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"drop"}}"#,
+        ),
+        with(
+            "POST",
+            body,
+            "/mcp",
+            &[],
+            r#"[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","id":2,"method":"x"}]"#,
+        ),
+        with("POST", body, "/rpc", &[], r#"{"jsonrpc":"2.0","id":1,"method":"stop"}"#),
+        with("POST", body, "/rpc", &[], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+        with("POST", body, "/rpc", &[], BROADCAST),
+        with("POST", body, "/rpc", &[], "{"),
+        (
+            "POST",
+            body,
+            "/graphql",
+            &[],
+            format!(r#"{{"query":"{{viewer}}{}"}}"#, " ".repeat(500)),
+        ),
         ("POST", api, "/rpc", &[], format!("[{}1]", "1,".repeat(4 << 10))),
         ("POST", api, "/rpc", &[], "x".repeat(64 << 10)),
     ]
