@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue, Method};
+use tollgate_policy::Outcome;
 
 use super::{CliError, Documents, Exit, output};
 use crate::audit::Process;
@@ -104,7 +105,10 @@ async fn explain<'a>(arguments: &'a Arguments, rehearsal: &Rehearsal) -> Result<
         .judge(&request)
         .await
         .map_err(|error| CliError::Usage(format!("{}: {error}", arguments.url)))?;
-    let notes = notes(&run, binary, rehearsal.engine.binaries);
+    let mut notes = notes(&run, binary, rehearsal.engine.binaries);
+    if arguments.body.is_none() && body_decides(&run) {
+        notes.push("what the body asks for decides: give it with `--body FILE`, and its type with `--header 'Content-Type: …'`".to_owned());
+    }
     Ok(Explained {
         method: &arguments.method,
         policy_file: &arguments.documents.policy,
@@ -150,6 +154,11 @@ fn notes(run: &DryRun, binary: Option<&str>, binaries: Binaries) -> Vec<String> 
             resolved.map(note).into_iter().collect()
         }
     }
+}
+
+fn body_decides(run: &DryRun) -> bool {
+    let candidates = run.policy.iter().flat_map(|policy| &policy.candidates);
+    candidates.into_iter().any(|candidate| candidate.outcome == Outcome::BodyDecides)
 }
 
 fn list(binaries: &[String]) -> String {

@@ -272,3 +272,28 @@ async fn send_continue(down: &mut ServerSession) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(content: &Content, limit: usize) -> Result<&[u8], Reason> {
+        let reading = BodyReading {
+            protocol: tollgate_policy::BodyProtocol::Mcp,
+            limit,
+            tool_names: tollgate_policy::ToolNames::Strict,
+        };
+        content.known(reading).map_err(|denial| denial.reason)
+    }
+
+    #[test]
+    fn rules_that_come_later_judge_only_a_body_that_was_held_and_fits() {
+        let held = Content::of(&Body::Whole("{}".into()), Some("{}".into()));
+        assert_eq!(known(&held, 2), Ok(&b"{}"[..]));
+        assert_eq!(known(&held, 1), Err(Reason::BodyTooLarge));
+        assert_eq!(known(&Content::of(&Body::Whole(Bytes::new()), None), 1), Ok(&b""[..]));
+        for unread in [Body::Whole("a=1".into()), Body::Streamed("a=1".into()), Body::Unseen] {
+            assert_eq!(known(&Content::of(&unread, None), 9), Err(Reason::PolicyStale));
+        }
+    }
+}

@@ -530,3 +530,64 @@ async fn handshakes_and_messages_of_websockets_are_explained() {
         "{text}"
     );
 }
+
+#[tokio::test]
+async fn what_a_body_asks_for_is_explained_and_asked_for_where_it_is_missing() {
+    let policy = "version: 1
+network_policies:
+  tools:
+    endpoints:
+      - host: mcp.example.com
+        port: 443
+        path: /mcp
+        protocol: mcp
+        enforcement: enforce
+        rules: [ { allow: { method: tools/list } }, { allow: { method: tools/call, tool: read } } ]
+    binaries: [ { path: '/**' } ]
+";
+    let place = Place::new(policy, "{}\n");
+    let url = "https://mcp.example.com/mcp";
+    let body = |name: &str, text: &str| {
+        let file = place.file(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    };
+    let call =
+        |tool: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":"sk-1"}}}}}}"#);
+
+    let read = body("read.json", &call("read"));
+    let (document, text) = place.explained(&["POST", url, "--body", &read]).await.unwrap();
+    assert_eq!(
+        (&document["decision"], &document["rule"], &document["operation"]),
+        (&json!("allow"), &json!("rules[1]"), &json!("tools/call read")),
+        "{document:#}"
+    );
+    assert!(text.contains("tools/call read is allowed by rules[1] of policy 'tools'"), "{text}");
+
+    let drop = body("drop.json", &call("drop"));
+    let (document, text) = place.explained(&["POST", url, "--body", &drop]).await.unwrap();
+    assert_eq!(
+        (&document["decision"], &document["reason_code"], &document["operation"]),
+        (&json!("deny"), &json!("operation_not_allowed"), &json!("tools/call drop")),
+        "{document:#}"
+    );
+    assert_eq!(
+        document["trace"]["policy"]["candidates"][0]["rules"][1]["fails"], "tool",
+        "{document:#}"
+    );
+    assert!(text.contains("- allow: { method: \"tools/call\", tool: \"drop\" }"), "{text}");
+    assert!(
+        !text.contains("sk-1") && !document.to_string().contains("sk-1"),
+        "an argument was shown"
+    );
+
+    let (document, text) = place.explained(&["POST", url]).await.unwrap();
+    assert_eq!(document["reason_code"], "malformed_request", "{document:#}");
+    assert!(text.contains("--body FILE"), "{text}");
+    let (document, _) = place.explained(&["GET", url]).await.unwrap();
+    assert_eq!(
+        (&document["decision"], &document["operation"]),
+        (&json!("allow"), &json!("stream")),
+        "{document:#}"
+    );
+}
