@@ -19,6 +19,7 @@ pub mod path;
 pub mod policy;
 pub mod query;
 pub mod reason;
+pub mod suggest;
 pub mod target;
 mod validate;
 pub mod yaml;

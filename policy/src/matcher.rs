@@ -8,6 +8,7 @@ mod endpoint_path;
 mod glob;
 mod host;
 mod intersect;
+mod literal;
 mod method;
 mod segmented;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use thiserror::Error;
 pub use host::{HostPattern, HostPatternError};
 
 pub(crate) use endpoint_path::EndpointPath;
+pub(crate) use literal::literal_glob;
 pub(crate) use method::MethodMatcher;
 pub(crate) use segmented::SegmentedGlob;
 

@@ -42,6 +42,7 @@ pub struct Policy {
 /// A network rule; rules are sorted by key, so that comparing ids compares keys.
 #[derive(Debug)]
 pub(crate) struct Rule {
+    pub(crate) key: Arc<str>,
     pub(crate) binaries: Binaries,
 }
 
@@ -90,6 +91,11 @@ impl Policy {
     /// The number of network rules.
     pub fn rule_count(&self) -> usize {
         self.rules.len()
+    }
+
+    /// The keys of the network rules, sorted.
+    pub fn rule_keys(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| &*rule.key)
     }
 
     /// The number of endpoints of all rules.

@@ -9,3 +9,4 @@ mod operations;
 mod paths;
 mod robustness;
 mod rules;
+mod suggest;

@@ -10,7 +10,9 @@ mod env;
 mod exec;
 mod explain;
 mod output;
+mod policy_text;
 mod run;
+mod suggest;
 
 use std::process::ExitCode;
 
@@ -67,6 +69,9 @@ pub enum CliError {
     /// The policy, for a command that judges by it; its findings are written as `tollgate check` writes them.
     #[error("{0}")]
     Policy(String),
+    /// Audit lines that cannot be learned from.
+    #[error(transparent)]
+    Suggest(#[from] suggest::SuggestError),
     /// The demo's world.
     #[error("tollgate: error[demo]: {0}")]
     Demo(#[from] DemoError),
@@ -119,6 +124,8 @@ enum Command {
     Check(check::Arguments),
     /// Say whether a request would be let out, and why: exit 0 if it would, 1 if not, 2 if the policy can't be used
     Explain(explain::Arguments),
+    /// Print the rules that would have allowed what audit lines tell of: exit 0 if all lines were read, 1 if some were skipped
+    Suggest(suggest::Arguments),
     /// Show the three rules at work, on this machine alone
     Demo(demo::Arguments),
 }
@@ -159,6 +166,7 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
         Command::Env(arguments) => env::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Suggest(arguments) => suggest::run(&arguments),
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

@@ -6,6 +6,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod suggest;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
