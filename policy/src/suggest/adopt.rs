@@ -13,7 +13,8 @@ use crate::policy::{Enforcement, Policy, Tls};
 pub struct Adopted {
     pub(super) tls: Tls,
     pub(super) enforcement: Enforcement,
-    pub(super) encoded_slash: EncodedSlash,
+    /// `None`: nobody has said anything about it.
+    pub(super) encoded_slash: Option<EncodedSlash>,
     pub(super) allowed_ips: Vec<String>,
 }
 
@@ -23,7 +24,7 @@ impl Default for Adopted {
         Adopted {
             tls: Tls::Auto,
             enforcement: Enforcement::Enforce,
-            encoded_slash: EncodedSlash::Reject,
+            encoded_slash: None,
             allowed_ips: Vec::new(),
         }
     }
@@ -46,9 +47,14 @@ impl Adopted {
             // An endpoint with a `path` of its own is of another rank, and has its own treatment.
             if endpoint.is_read() && endpoint.path.specificity() == 0 {
                 adopted.enforcement = endpoint.enforcement;
-                adopted.encoded_slash = adopted.encoded_slash.max(endpoint.encoded_slash);
+                adopted.encoded_slash = adopted.encoded_slash.max(Some(endpoint.encoded_slash));
             }
         });
         adopted
+    }
+
+    /// Whether no new endpoint can allow a path with `%2F`, as the policy's own refuse it.
+    pub fn refuses_encoded_slash(&self) -> bool {
+        self.encoded_slash == Some(EncodedSlash::Reject)
     }
 }

@@ -133,7 +133,7 @@ impl SuggestedEndpoint {
             requests: requests.map(|rules| Requests {
                 protocol: "rest",
                 enforcement: adopted.enforcement,
-                allow_encoded_slash: encoded_slash.max(adopted.encoded_slash) == EncodedSlash::Keep,
+                allow_encoded_slash: adopted.encoded_slash.unwrap_or(encoded_slash) == EncodedSlash::Keep,
                 rules,
             }),
             allowed_ips: adopted.allowed_ips,

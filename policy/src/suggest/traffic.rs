@@ -159,18 +159,23 @@ type Endpoints = BTreeMap<Body, (Vec<u16>, BTreeSet<Stands>)>;
 impl Place {
     /// What a program needs here; `None` where another program's rule gives it already, or nothing may.
     fn need(&self, caller: Option<&str>, used: &Used, adopted: &Adopted) -> Option<(Body, Option<Stands>)> {
-        let body = |requests, encoded_slash| Body {
+        // Endpoints of one host and port have to agree on it.
+        let encoded_slash = self.callers.values().map(|used| used.encoded_slash).max().unwrap_or_default();
+        let body = |requests| Body {
             requests,
             encoded_slash,
             adopted: adopted.clone(),
         };
-        let unread = body(None, EncodedSlash::Reject);
+        let unread = Body {
+            encoded_slash: EncodedSlash::Reject,
+            ..body(None)
+        };
         if used.bytes {
             return Some((unread, Some(Stands::Bytes)));
         }
         if !used.methods.is_empty() {
             return Some(match adopted.tls {
-                Tls::Auto => (body(Some(used.requests()), used.encoded_slash), None),
+                Tls::Auto => (body(Some(used.requests())), None),
                 // Rules can't stand beside an endpoint that is never read.
                 Tls::Skip => (unread, Some(Stands::Bytes)),
             });
@@ -182,11 +187,10 @@ impl Place {
             if caller.is_none() || anybody || adopted.tls == Tls::Skip {
                 return None;
             }
-            let slash = self.callers.values().map(|used| used.encoded_slash).max().unwrap_or_default();
             let mut requests: Vec<AllowedRequest> = others.flat_map(Used::requests).collect();
             requests.sort_by(|a, b| a.by_path().cmp(&b.by_path()));
             requests.dedup();
-            return Some((body(Some(requests), slash), Some(Stands::Borrowed)));
+            return Some((body(Some(requests)), Some(Stands::Borrowed)));
         }
         (!self.refused).then_some((unread, Some(Stands::ConnectionOnly)))
     }

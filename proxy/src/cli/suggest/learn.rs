@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_policy::suggest::{Observed, Seen, TooVaried, Traffic};
+use tollgate_policy::suggest::{Adopted, Observed, Seen, TooVaried, Traffic};
 use tollgate_policy::{Caller, CanonicalPath, EncodedSlash, Facts, Group, Host, HttpFacts, Inspection, Policy, Process, Reason};
 
 use super::lines::Broken;
