@@ -7,6 +7,7 @@
 //! target becomes a [`Target`] and a [`CanonicalPath`]; [`Policy::decide`] judges; [`check_addresses`] judges where it is dialled.
 
 pub mod address;
+pub mod compare;
 pub mod decide;
 pub mod diagnostic;
 mod document;

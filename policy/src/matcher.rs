@@ -4,9 +4,11 @@
 //! exponential: a path is chosen by the client, and must not be able to stall the gate. No match allocates.
 
 mod braces;
+mod display;
 mod endpoint_path;
 mod glob;
 mod host;
+mod inclusion;
 mod intersect;
 mod literal;
 mod method;
@@ -19,6 +21,7 @@ use thiserror::Error;
 pub use host::{HostPattern, HostPatternError};
 
 pub(crate) use endpoint_path::EndpointPath;
+pub(crate) use inclusion::{Inclusion, Language, included};
 pub(crate) use literal::literal_glob;
 pub(crate) use method::MethodMatcher;
 pub(crate) use segmented::SegmentedGlob;

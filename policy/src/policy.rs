@@ -118,6 +118,11 @@ impl Policy {
         &self.sandbox
     }
 
+    /// In the order of their ids.
+    pub(crate) fn all_endpoints(&self) -> &[Arc<Endpoint>] {
+        &self.endpoints
+    }
+
     pub(crate) fn index(&self) -> &Index {
         &self.index
     }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::judge::{loaded, policy};
 use tollgate_policy::{Action, Caller, CanonicalPath, EncodedSlash, Facts, Host, HttpFacts, Process, Reason};
 
-fn host() -> impl Strategy<Value = &'static str> {
+pub(crate) fn host() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "example.com",
         "api.example.com",
@@ -58,7 +58,7 @@ fn endpoint() -> impl Strategy<Value = String> {
     (host_pattern(), ports, traffic).prop_map(|(host, ports, traffic)| format!("{{ host: {host}, {ports}{traffic} }}"))
 }
 
-fn source() -> impl Strategy<Value = String> {
+pub(crate) fn source() -> impl Strategy<Value = String> {
     let binaries = prop::sample::select(vec!["{ path: '/**' }", "{ path: /usr/bin/curl }", "{ path: '/opt/*' }", ""]);
     let rule = (proptest::collection::vec(endpoint(), 1..3), binaries);
     proptest::collection::vec(rule, 0..4).prop_map(|rules| {

@@ -3,6 +3,7 @@
 mod addresses;
 mod agreement;
 mod broken;
+mod compare;
 mod hosts;
 mod judge;
 mod operations;

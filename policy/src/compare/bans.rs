@@ -1,0 +1,156 @@
+//! Deny rules: whether each of them is still there, for all that it was for.
+
+use std::sync::Arc;
+
+use super::finding::{Certainty, Finding, FindingKind, Spot};
+use super::grants::{path_within, query_within};
+use super::reach::{Program, counterpart, listing, may_meet, open_to};
+use super::{Direction, Side, words};
+use crate::matcher::{Inclusion, Language, included};
+use crate::policy::{DenyRule, Endpoint, RestRules, Traffic};
+
+/// Reports deny rules that `from` has and `to` lacks. `direction` is that of what passes: a deny rule that is gone lets more pass.
+pub(super) fn compare(from: &Side<'_>, to: &Side<'_>, direction: Direction, findings: &mut Vec<Finding>) {
+    for endpoint in from.policy.all_endpoints() {
+        // Where the other policy has nothing that could meet it, nothing passes that it would have stopped.
+        let matters = || {
+            to.policy
+                .all_endpoints()
+                .iter()
+                .any(|other| may_meet((from, endpoint), (to, other)))
+        };
+        match &endpoint.traffic {
+            Traffic::L4 => {}
+            Traffic::Rest(RestRules { allow: _, deny }) => {
+                for rule in deny {
+                    if let Some(certainty) = missing((from, endpoint), rule, to).filter(|_| matters()) {
+                        findings.push(finding(endpoint, rule, certainty, counterpart(to, endpoint), direction));
+                    }
+                }
+            }
+            #[allow(unreachable_patterns, reason = "protocols that are not compared by meaning")]
+            _ => {
+                if !is_kept((from, endpoint), to) && matters() {
+                    findings.push(changed(endpoint, counterpart(to, endpoint), direction));
+                }
+            }
+        }
+    }
+}
+
+/// Whether something is no longer stopped, and how sure that is.
+fn missing((side, endpoint): (&Side<'_>, &Endpoint), rule: &DenyRule, to: &Side<'_>) -> Option<Certainty> {
+    let DenyRule {
+        label,
+        method,
+        path,
+        query,
+    } = rule;
+    let (beside, beside_matcher) = (side.contents.beside(endpoint.at), side.contents.beside_matcher(label.at));
+    let covered = |others: &[&Arc<Endpoint>]| {
+        let mut outer: Vec<Vec<Language<'_>>> = Vec::new();
+        for other in others {
+            let Traffic::Rest(rules) = &other.traffic else { continue };
+            let as_strict = other.enforcement >= endpoint.enforcement && to.contents.beside(other.at) == beside;
+            // The rule's path is held against more readings of a path than the endpoint's: each has to be covered by itself.
+            if !as_strict || path_within(&endpoint.path, &other.path) != Inclusion::Included {
+                continue;
+            }
+            for theirs in &rules.deny {
+                if theirs.method.covers(method)
+                    && query_within(query, &theirs.query)
+                    && to.contents.beside_matcher(theirs.label.at) == beside_matcher
+                {
+                    if theirs.path == *path {
+                        return Inclusion::Included;
+                    }
+                    outer.push(vec![Language::Segmented(&theirs.path)]);
+                }
+            }
+        }
+        included(&[Language::Segmented(path)], &outer, Some(b'/'))
+    };
+    let mut certainty = None;
+    for port in &endpoint.ports {
+        let listing = listing(to, endpoint.host.as_ref(), *port);
+        for program in Program::all(side, endpoint) {
+            certainty = certainty.max(match covered(&open_to(to, &listing, program)) {
+                Inclusion::Included => None,
+                Inclusion::NotIncluded => Some(Certainty::Known),
+                Inclusion::Unknown => Some(Certainty::Assumed),
+            });
+        }
+    }
+    certainty
+}
+
+/// Whether an endpoint that is not looked into is there as it was.
+fn is_kept((side, endpoint): (&Side<'_>, &Endpoint), to: &Side<'_>) -> bool {
+    let own = side.contents.judging(endpoint.at);
+    endpoint.ports.iter().all(|port| {
+        let listing = listing(to, endpoint.host.as_ref(), *port);
+        Program::all(side, endpoint).into_iter().all(|program| {
+            open_to(to, &listing, program).iter().any(|other| {
+                to.contents.judging(other.at) == own
+                    && other.enforcement >= endpoint.enforcement
+                    && path_within(&endpoint.path, &other.path) == Inclusion::Included
+            })
+        })
+    })
+}
+
+fn finding(
+    endpoint: &Endpoint,
+    rule: &DenyRule,
+    certainty: Certainty,
+    counterpart: Option<&Arc<Endpoint>>,
+    direction: Direction,
+) -> Finding {
+    let what = words::request(&rule.method, &rule.path, &rule.query);
+    let place = words::place(endpoint, &endpoint.ports);
+    let text = match (direction, certainty) {
+        (_, Certainty::Assumed) => format!("the deny rule for {what} on {place} changed, and cannot be compared"),
+        (Direction::Gained, Certainty::Known) => format!("{what} is no longer denied on {place}, at least not for all that it was"),
+        (Direction::Lost, Certainty::Known) => format!("{what} becomes denied on {place}"),
+    };
+    let own = Spot::at(endpoint, rule.label.at);
+    placed(FindingKind::DenyRule, certainty, text, own, counterpart, direction)
+}
+
+fn changed(endpoint: &Endpoint, counterpart: Option<&Arc<Endpoint>>, direction: Direction) -> Finding {
+    let protocol = words::protocol(endpoint.protocol());
+    let place = words::place(endpoint, &endpoint.ports);
+    let text = format!("the {protocol} rules for {place} changed or are gone, and cannot be compared further");
+    placed(
+        FindingKind::Protocol,
+        Certainty::Assumed,
+        text,
+        Spot::of(endpoint),
+        counterpart,
+        direction,
+    )
+}
+
+/// The rule stands in the side that lost it.
+fn placed(
+    kind: FindingKind,
+    certainty: Certainty,
+    text: String,
+    own: Spot,
+    counterpart: Option<&Arc<Endpoint>>,
+    direction: Direction,
+) -> Finding {
+    let other = counterpart.map(|endpoint| Spot::of(endpoint));
+    let (old, new) = match direction {
+        Direction::Gained => (Some(own), other),
+        Direction::Lost => (other, Some(own)),
+    };
+    Finding {
+        effect: direction.effect(),
+        certainty,
+        kind,
+        text,
+        old,
+        new,
+    }
+}
