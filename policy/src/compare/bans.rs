@@ -23,8 +23,8 @@ pub(super) fn compare(from: &Side<'_>, to: &Side<'_>, direction: Direction, find
             Traffic::L4 => {}
             Traffic::Rest(RestRules { allow: _, deny }) => {
                 for rule in deny {
-                    if let Some(certainty) = missing((from, endpoint), rule, to).filter(|_| matters()) {
-                        findings.push(finding(endpoint, rule, certainty, counterpart(to, endpoint), direction));
+                    if let Some(missing) = missing((from, endpoint), rule, to, direction).filter(|_| matters()) {
+                        findings.push(finding(endpoint, rule, missing, counterpart(to, endpoint), direction));
                     }
                 }
             }
@@ -38,8 +38,19 @@ pub(super) fn compare(from: &Side<'_>, to: &Side<'_>, direction: Direction, find
     }
 }
 
-/// Whether something is no longer stopped, and how sure that is.
-fn missing((side, endpoint): (&Side<'_>, &Endpoint), rule: &DenyRule, to: &Side<'_>) -> Option<Certainty> {
+/// How a deny rule is missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Missing {
+    /// Others are there, and do not stop all that it stopped.
+    Less,
+    /// No deny rule is there.
+    Gone,
+    /// It cannot be found out.
+    Unknown,
+}
+
+/// Whether something is no longer stopped.
+fn missing((side, endpoint): (&Side<'_>, &Endpoint), rule: &DenyRule, to: &Side<'_>, direction: Direction) -> Option<Missing> {
     let DenyRule {
         label,
         method,
@@ -70,18 +81,38 @@ fn missing((side, endpoint): (&Side<'_>, &Endpoint), rule: &DenyRule, to: &Side<
         }
         included(&[Language::Segmented(path)], &outer, Some(b'/'))
     };
-    let mut certainty = None;
+    let any_rule = |other: &&Arc<Endpoint>| matches!(&other.traffic, Traffic::Rest(rules) if !rules.deny.is_empty());
+    let mut missing = None;
     for port in &endpoint.ports {
         let listing = listing(to, endpoint.host.as_ref(), *port);
         for program in Program::all(side, endpoint) {
-            certainty = certainty.max(match covered(&open_to(to, &listing, program)) {
+            let open = open_to(to, &listing, program);
+            // What a program is denied that could not do anything there before is no loss.
+            let alone = program.is_one() && endpoint.host.as_ref().is_some_and(|host| host.as_exact().is_some());
+            if direction == Direction::Lost && open.is_empty() && alone {
+                continue;
+            }
+            let stopped = covered(&open);
+            let missed = match stopped {
                 Inclusion::Included => None,
-                Inclusion::NotIncluded => Some(Certainty::Known),
-                Inclusion::Unknown => Some(Certainty::Assumed),
-            });
+                Inclusion::NotIncluded if open.iter().any(any_rule) => Some(Missing::Less),
+                Inclusion::NotIncluded => Some(Missing::Gone),
+                Inclusion::Unknown => Some(Missing::Unknown),
+            };
+            // Whoever may still do anything there may be stopped from this by a rule of their own.
+            let all_others = || {
+                let others = to.policy.all_endpoints().iter();
+                let others = others.filter(|other| other.ports.contains(port) && may_meet((side, endpoint), (to, other)));
+                others
+                    .flat_map(|other| Program::all(to, other))
+                    .all(|theirs| covered(&open_to(to, &listing, theirs)) == Inclusion::Included)
+            };
+            if missed.is_some() && !all_others() {
+                missing = missing.max(missed);
+            }
         }
     }
-    certainty
+    missing
 }
 
 /// Whether an endpoint that is not looked into is there as it was.
@@ -99,19 +130,20 @@ fn is_kept((side, endpoint): (&Side<'_>, &Endpoint), to: &Side<'_>) -> bool {
     })
 }
 
-fn finding(
-    endpoint: &Endpoint,
-    rule: &DenyRule,
-    certainty: Certainty,
-    counterpart: Option<&Arc<Endpoint>>,
-    direction: Direction,
-) -> Finding {
+fn finding(endpoint: &Endpoint, rule: &DenyRule, missing: Missing, counterpart: Option<&Arc<Endpoint>>, direction: Direction) -> Finding {
     let what = words::request(&rule.method, &rule.path, &rule.query);
     let place = words::place(endpoint, &endpoint.ports);
-    let text = match (direction, certainty) {
-        (_, Certainty::Assumed) => format!("the deny rule for {what} on {place} changed, and cannot be compared"),
-        (Direction::Gained, Certainty::Known) => format!("{what} is no longer denied on {place}, at least not for all that it was"),
-        (Direction::Lost, Certainty::Known) => format!("{what} becomes denied on {place}"),
+    let (certainty, text) = match (missing, direction) {
+        (Missing::Unknown, _) => (
+            Certainty::Assumed,
+            format!("the deny rule for {what} on {place} changed, and cannot be compared"),
+        ),
+        (Missing::Gone, Direction::Gained) => (Certainty::Known, format!("{what} is no longer denied on {place}")),
+        (Missing::Less, Direction::Gained) => (
+            Certainty::Known,
+            format!("the deny rule for {what} on {place} is gone, or stops less than it did"),
+        ),
+        (Missing::Gone | Missing::Less, Direction::Lost) => (Certainty::Known, format!("{what} becomes denied on {place}")),
     };
     let own = Spot::at(endpoint, rule.label.at);
     placed(FindingKind::DenyRule, certainty, text, own, counterpart, direction)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::finding::{Certainty, Finding, FindingKind, Spot};
 use super::reach::{Program, counterpart, listing, open_to};
 use super::{Direction, Side, addresses, words};
-use crate::matcher::{EndpointPath, Inclusion, Language, SegmentedGlob, included};
+use crate::matcher::{EndpointPath, Inclusion, Language, MethodMatcher, SegmentedGlob, included};
 use crate::policy::{AllowRule, Endpoint, QueryMatcher, RestRules, Tls, Traffic};
 
 /// What of an endpoint is held against the other policy.
@@ -20,6 +20,20 @@ enum Grant<'a> {
     Protocol,
 }
 
+impl<'a> Grant<'a> {
+    fn rule(&self) -> Option<&'a AllowRule> {
+        match *self {
+            Grant::Requests(rule) => Some(rule),
+            Grant::Unread | Grant::Protocol => None,
+        }
+    }
+
+    fn is_of_one_preset_with(&self, other: &Self) -> bool {
+        self.rule()
+            .is_some_and(|own| other.rule().is_some_and(|other| own.label == other.label))
+    }
+}
+
 /// Why the other policy does not grant it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Lack {
@@ -29,6 +43,12 @@ enum Lack {
     Protocol,
     Addresses,
 }
+
+/// By what is lacking and the place of the grant: the ports and programs.
+type Lacking<'a> = BTreeMap<(Lack, usize), (Vec<u16>, Vec<Program<'a>>)>;
+
+/// Grants that are told in one sentence.
+type Together<'a> = (Lack, Vec<&'a Grant<'a>>, Vec<u16>, Vec<Program<'a>>);
 
 /// Reports what `subject` grants and `against` does not.
 pub(super) fn compare(subject: &Side<'_>, against: &Side<'_>, direction: Direction, findings: &mut Vec<Finding>) {
@@ -55,7 +75,7 @@ fn compare_endpoint<'a>(
     let mut unlisted = Vec::new();
     let mut closed: Vec<(Program<'_>, Vec<u16>)> = Vec::new();
     // By what is lacking and the rule it is about; each with the ports and programs.
-    let mut lacking: BTreeMap<(Lack, usize), (Vec<u16>, Vec<Program<'_>>)> = BTreeMap::new();
+    let mut lacking: Lacking<'_> = BTreeMap::new();
     for port in &endpoint.ports {
         let listing = listing(against, endpoint.host.as_ref(), *port);
         if listing.is_empty() {
@@ -68,11 +88,21 @@ fn compare_endpoint<'a>(
                 note(&mut closed, *program, *port);
                 continue;
             }
+            let mut lacks = |lack: Lack, index: usize| {
+                let (ports, for_programs) = lacking.entry((lack, index)).or_default();
+                push_new(ports, *port);
+                push_new(for_programs, *program);
+            };
+            // One endpoint that takes them is enough for all that list the host: the others that audit let them pass too.
+            let takes_no_slashes = open.iter().all(|other| other.encoded_slash < endpoint.encoded_slash);
+            if takes_no_slashes {
+                lacks(Lack::EncodedSlash, 0);
+            }
             for (index, grant) in grants(endpoint).into_iter().enumerate() {
-                if let Some(lack) = lack((side, endpoint), grant, against, &open) {
-                    let (ports, for_programs) = lacking.entry((lack, index)).or_default();
-                    push_new(ports, *port);
-                    push_new(for_programs, *program);
+                if let Some(lack) =
+                    lack((side, endpoint), grant, against, &open).filter(|lack| *lack != Lack::EncodedSlash || !takes_no_slashes)
+                {
+                    lacks(lack, index);
                 }
             }
         }
@@ -81,12 +111,7 @@ fn compare_endpoint<'a>(
         report.unlisted(&unlisted, programs);
     }
     report.closed(closed);
-    let grants = grants(endpoint);
-    for ((lack, index), (ports, programs)) in lacking {
-        if let Some(grant) = grants.get(index) {
-            report.lacking(lack, *grant, &ports, &programs);
-        }
-    }
+    report.all_lacking(&grants(endpoint), lacking);
 }
 
 fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
@@ -195,7 +220,7 @@ fn lack_of_rule((side, endpoint): (&Side<'_>, &Endpoint), rule: &AllowRule, agai
 fn language<'a>(endpoint: &'a EndpointPath, rule: &'a SegmentedGlob) -> Vec<Language<'a>> {
     match endpoint {
         EndpointPath::Any => vec![Language::Segmented(rule)],
-        path => vec![Language::Endpoint(path), Language::Segmented(rule)],
+        path @ EndpointPath::Globs { .. } => vec![Language::Endpoint(path), Language::Segmented(rule)],
     }
 }
 
@@ -269,15 +294,39 @@ impl Report<'_, '_> {
         }
     }
 
-    fn lacking(&mut self, lack: Lack, grant: Grant<'_>, ports: &[u16], programs: &[Program<'_>]) {
+    /// The methods of a preset are told together.
+    fn all_lacking(&mut self, grants: &[Grant<'_>], lacking: Lacking<'_>) {
+        let mut open: Vec<Together<'_>> = Vec::new();
+        for ((lack, index), (ports, programs)) in lacking {
+            let Some(grant) = grants.get(index) else { continue };
+            match open.last_mut() {
+                Some((own, of, same_ports, same_programs))
+                    if *own == lack
+                        && *same_ports == ports
+                        && *same_programs == programs
+                        && of.first().is_some_and(|first| first.is_of_one_preset_with(grant)) =>
+                {
+                    of.push(grant);
+                }
+                _ => open.push((lack, vec![grant], ports, programs)),
+            }
+        }
+        for (lack, grants, ports, programs) in open {
+            self.lacking(lack, &grants, &ports, &programs);
+        }
+    }
+
+    fn lacking(&mut self, lack: Lack, grants: &[&Grant<'_>], ports: &[u16], programs: &[Program<'_>]) {
         let (place, who) = (words::place(self.subject, ports), words::programs(programs));
         let gained = self.direction == Direction::Gained;
-        let (what, at) = match grant {
-            Grant::Requests(rule) => (
-                words::request(&rule.method, &rule.path, &rule.query) + &words::under_path(self.subject),
+        let rules: Vec<&AllowRule> = grants.iter().filter_map(|grant| grant.rule()).collect();
+        let methods: Vec<&MethodMatcher> = rules.iter().map(|rule| &rule.method).collect();
+        let (what, at) = match rules.first() {
+            Some(rule) => (
+                words::requests(&methods, &rule.path, &rule.query) + &words::under_path(self.subject),
                 Spot::at(self.subject, rule.label.at),
             ),
-            Grant::Unread | Grant::Protocol => (words::passes(self.subject), Spot::of(self.subject)),
+            None => (words::passes(self.subject), Spot::of(self.subject)),
         };
         match lack {
             Lack::Requests(certainty) => {

@@ -10,8 +10,8 @@ use crate::policy::{Middleware, OnError, Policy};
 
 /// How a middleware is compared.
 pub trait MiddlewareMeaning {
-    /// What a change of its configuration does; `None` if nobody can tell.
-    fn config(&self, middleware: &str, old: &Value, new: &Value) -> Option<Vec<ConfigChange>>;
+    /// What a change of its configuration does, or what it does that there is one or none any more; `None` if nobody can tell.
+    fn config(&self, middleware: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Vec<ConfigChange>>;
 
     /// What it does that the middleware looks at more hosts, or at fewer.
     fn selection(&self, middleware: &str, selected: Selected) -> (Effect, &'static str);
@@ -62,7 +62,7 @@ pub(super) fn compare(old: &Policy, new: &Policy, meaning: &dyn MiddlewareMeanin
     for stanza in added {
         let text = format!("middleware `{}` ({}) is added", stanza.key, stanza.middleware);
         report.push(Effect::Narrowing, Certainty::Known, text, None, Some(stanza));
-        // Where it may let something pass that the operator's own bounds would not is the middleware's to say.
+        compare_config(None, Some(stanza), meaning, &mut report);
     }
     for stanza in gone {
         let text = format!(
@@ -70,6 +70,7 @@ pub(super) fn compare(old: &Policy, new: &Policy, meaning: &dyn MiddlewareMeanin
             stanza.key, stanza.middleware
         );
         report.push(Effect::Widening, Certainty::Known, text, Some(stanza), None);
+        compare_config(Some(stanza), None, meaning, &mut report);
     }
     compare_order(&pairs, &mut report);
 }
@@ -78,7 +79,7 @@ fn compare_pair(old: &Middleware, new: &Middleware, meaning: &dyn MiddlewareMean
     let Middleware {
         key,
         name: _,
-        middleware,
+        middleware: _,
         order: _,
         on_error,
         config,
@@ -103,20 +104,27 @@ fn compare_pair(old: &Middleware, new: &Middleware, meaning: &dyn MiddlewareMean
         _ => {}
     }
     compare_selection(old, new, meaning, report);
-    if old.config == *config {
-        return;
+    if old.config != *config {
+        compare_config(Some(old), Some(new), meaning, report);
     }
-    match meaning.config(middleware, &old.config, config) {
+}
+
+fn compare_config(old: Option<&Middleware>, new: Option<&Middleware>, meaning: &dyn MiddlewareMeaning, report: &mut Report<'_>) {
+    let Some(Middleware { key, middleware, .. }) = new.or(old) else {
+        return;
+    };
+    match meaning.config(middleware, old.map(|stanza| &stanza.config), new.map(|stanza| &stanza.config)) {
         Some(changes) => {
             for change in changes {
                 let text = format!("middleware `{key}`: {}", change.text);
-                report.push(change.effect, Certainty::Known, text, Some(old), Some(new));
+                report.push(change.effect, Certainty::Known, text, old, new);
             }
         }
-        None => {
+        None if old.is_some() && new.is_some() => {
             let text = format!("middleware `{key}`: its configuration changed, and cannot be compared");
-            report.push(Effect::Widening, Certainty::Assumed, text, Some(old), Some(new));
+            report.push(Effect::Widening, Certainty::Assumed, text, old, new);
         }
+        None => {}
     }
 }
 

@@ -30,6 +30,11 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// Whether it is one path, and no pattern of several.
+    pub(super) fn is_one(self) -> bool {
+        matches!(self, Program::Listed(Binary::Path(_)))
+    }
+
     /// Whether a rule with these binaries is for all that this stands for.
     fn within(self, others: &Binaries) -> bool {
         match (self, others) {

@@ -1,74 +1,49 @@
-//! Rules that are the same under another key.
+//! Rules that stand under another key.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Side;
 use super::finding::{Certainty, Effect, Finding, FindingKind, Spot};
-use super::words;
-use crate::policy::{Endpoint, RuleId};
+use super::reach::counterpart;
 
-/// Reports keys that only one side has, where a rule of the other means the same.
+/// Reports keys that only the old policy has, where a key that only the new one has stands for the same hosts.
 pub(super) fn compare(old: &Side<'_>, new: &Side<'_>, findings: &mut Vec<Finding>) {
-    let mut added = only_in(new, old);
-    for gone in only_in(old, new) {
-        let Some(index) = added.iter().position(|rule| rule.meaning == gone.meaning) else {
+    let keys = |side: &Side<'_>| -> BTreeSet<String> { side.policy.rule_keys().map(str::to_owned).collect() };
+    let (old_keys, new_keys) = (keys(old), keys(new));
+    // By the old key: where the rule stands, and the new places of its endpoints.
+    let mut gone: BTreeMap<&str, (Spot, Vec<Option<Spot>>)> = BTreeMap::new();
+    for endpoint in old
+        .policy
+        .all_endpoints()
+        .iter()
+        .filter(|endpoint| !new_keys.contains(&*endpoint.rule_key))
+    {
+        let found = counterpart(new, endpoint).filter(|other| other.host == endpoint.host);
+        let rule = gone.entry(&*endpoint.rule_key).or_insert_with(|| (Spot::of(endpoint), Vec::new()));
+        rule.1.push(found.map(|other| Spot::of(other)));
+    }
+    for (key, (spot, counterparts)) in gone {
+        let Some(Some(first)) = counterparts.first() else { continue };
+        let all_there = counterparts.iter().flatten().filter(|other| other.rule == first.rule).count() == counterparts.len();
+        if !all_there || old_keys.contains(&first.rule) {
             continue;
+        }
+        let of_either = |finding: &Finding| {
+            finding.old.as_ref().is_some_and(|place| place.rule == key)
+                || finding.new.as_ref().is_some_and(|place| place.rule == first.rule)
         };
-        let renamed = added.remove(index);
+        let sameness = if findings.iter().any(of_either) {
+            ""
+        } else {
+            "; it means the same"
+        };
         findings.push(Finding {
             effect: Effect::None,
             certainty: Certainty::Known,
             kind: FindingKind::Renamed,
-            text: format!("rule `{}` is called `{}` now; it means the same", gone.spot.rule, renamed.spot.rule),
-            old: Some(gone.spot),
-            new: Some(renamed.spot),
+            text: format!("rule `{key}` is called `{}` now{sameness}", first.rule),
+            old: Some(spot),
+            new: Some(first.clone()),
         });
     }
-}
-
-struct Named {
-    spot: Spot,
-    meaning: Vec<String>,
-}
-
-fn only_in(side: &Side<'_>, other: &Side<'_>) -> Vec<Named> {
-    let taken: std::collections::HashSet<&str> = other.policy.rule_keys().collect();
-    let mut named: Vec<Named> = Vec::new();
-    for endpoint in side.policy.all_endpoints() {
-        if taken.contains(&*endpoint.rule_key) {
-            continue;
-        }
-        match named.last_mut().filter(|rule| rule.spot.rule == *endpoint.rule_key) {
-            Some(rule) => rule.meaning.push(meaning(side, endpoint)),
-            None => named.push(Named {
-                spot: Spot::of(endpoint),
-                meaning: vec![binaries(side, endpoint.rule), meaning(side, endpoint)],
-            }),
-        }
-    }
-    for rule in &mut named {
-        rule.meaning.sort();
-        rule.meaning.dedup();
-    }
-    named
-}
-
-fn binaries(side: &Side<'_>, rule: RuleId) -> String {
-    let mut texts = side.policy.rule(rule).map(|rule| rule.binaries.texts()).unwrap_or_default();
-    texts.sort();
-    texts.join("\n")
-}
-
-/// The same text for the same meaning; not the other way round, which costs no more than the word.
-fn meaning(side: &Side<'_>, endpoint: &Endpoint) -> String {
-    format!(
-        "{} {} {:?} {:?} {:?} {:?} {:?} {} {}",
-        words::place(endpoint, &endpoint.ports),
-        endpoint.path,
-        endpoint.protocol(),
-        endpoint.tls,
-        endpoint.enforcement,
-        endpoint.encoded_slash,
-        endpoint.addresses,
-        words::passes(endpoint),
-        side.contents.judging(endpoint.at),
-    )
 }

@@ -73,11 +73,8 @@ fn compare_files(old: &FilesystemPolicy, new: &FilesystemPolicy, report: &mut im
         ),
         _ => {}
     }
-    let lists: [(&[&[String]], &[&[String]], &str); 2] = [
-        (&[&old.read_write], &[read_write], "written"),
-        (&[&old.read_write, &old.read_only], &[read_write, read_only], "read"),
-    ];
-    for (before, after, verb) in lists {
+    let (old_read, new_read) = ([&*old.read_write, &*old.read_only].concat(), [&**read_write, &**read_only].concat());
+    for (before, after, verb) in [(&old.read_write, read_write, "written"), (&old_read, &new_read, "read")] {
         for path in missing(after, before) {
             report(Effect::Widening, Certainty::Known, format!("{path} may be {verb}"));
         }
@@ -87,14 +84,11 @@ fn compare_files(old: &FilesystemPolicy, new: &FilesystemPolicy, report: &mut im
     }
 }
 
-/// The paths of some lists that no path of the others holds.
-fn missing<'a>(of: &[&'a [String]], from: &[&[String]]) -> Vec<&'a String> {
+/// The paths of a list that no path of the other holds.
+fn missing<'a>(of: &'a [String], from: &[String]) -> Vec<&'a String> {
     let holds = |outer: &String, inner: &str| {
         let rest = inner.strip_prefix(outer.trim_end_matches('/'));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let paths = of.iter().copied().flatten();
-    paths
-        .filter(|path| !from.iter().copied().flatten().any(|outer| holds(outer, path)))
-        .collect()
+    of.iter().filter(|path| !from.iter().any(|outer| holds(outer, path))).collect()
 }

@@ -42,7 +42,13 @@ pub(super) fn protocol(protocol: Protocol) -> String {
 
 /// `GET /v1/** with query q=a*`.
 pub(super) fn request(method: &MethodMatcher, path: &SegmentedGlob, query: &[QueryMatcher]) -> String {
-    let mut text = format!("{method} {path}");
+    requests(&[method], path, query)
+}
+
+/// `GET, HEAD /v1/**`.
+pub(super) fn requests(methods: &[&MethodMatcher], path: &SegmentedGlob, query: &[QueryMatcher]) -> String {
+    let methods: Vec<String> = methods.iter().map(ToString::to_string).collect();
+    let mut text = format!("{} {path}", methods.join(", "));
     for (index, QueryMatcher { name, globs }) in query.iter().enumerate() {
         let globs: Vec<String> = globs.iter().map(ToString::to_string).collect();
         let _ = write!(
@@ -61,7 +67,14 @@ pub(super) fn passes(endpoint: &Endpoint) -> String {
         Traffic::L4 if endpoint.tls == Tls::Skip => "whatever is sent, TLS not terminated".to_owned(),
         Traffic::L4 => "whatever is sent".to_owned(),
         Traffic::Rest(RestRules { allow, deny }) => {
-            let allowed: Vec<String> = allow.iter().map(|rule| request(&rule.method, &rule.path, &rule.query)).collect();
+            // A preset is several rules at one place.
+            let presets = allow.chunk_by(|a, b| a.label == b.label);
+            let allowed: Vec<String> = presets
+                .filter_map(|rules| {
+                    let methods: Vec<&MethodMatcher> = rules.iter().map(|rule| &rule.method).collect();
+                    rules.first().map(|rule| requests(&methods, &rule.path, &rule.query))
+                })
+                .collect();
             let mut text = list(&allowed);
             if !deny.is_empty() {
                 let denied: Vec<String> = deny.iter().map(|rule| request(&rule.method, &rule.path, &rule.query)).collect();

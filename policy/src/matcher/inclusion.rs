@@ -56,14 +56,11 @@ pub(crate) fn included(inner: &[Language<'_>], outer: &[Vec<Language<'_>>], begi
         }
         if inner.iter().zip(own).all(|(automaton, states)| automaton.accepts(states)) {
             let mut rest = others.iter();
-            let covered = outer
-                .iter()
-                .map(|all| {
-                    all.iter()
-                        .zip(rest.by_ref())
-                        .fold(true, |so_far, (automaton, states)| automaton.accepts(states) && so_far)
-                })
-                .fold(false, |so_far, covers| so_far || covers);
+            let accepting =
+                |all: &Vec<Automaton>| all.iter().zip(rest.by_ref()).filter(|(own, states)| own.accepts(states)).count() == all.len();
+            // All of them, so that each takes its own share of the rest.
+            let covering = outer.iter().map(accepting).filter(|covers| *covers).count();
+            let covered = covering > 0;
             if !covered {
                 return Inclusion::NotIncluded;
             }

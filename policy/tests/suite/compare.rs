@@ -12,7 +12,7 @@ use tollgate_policy::{Caller, CanonicalPath, Facts, Host, HttpFacts, Policy, Pro
 struct Meaning;
 
 impl MiddlewareMeaning for Meaning {
-    fn config(&self, _: &str, _: &Value, _: &Value) -> Option<Vec<ConfigChange>> {
+    fn config(&self, _: &str, _: Option<&Value>, _: Option<&Value>) -> Option<Vec<ConfigChange>> {
         None
     }
 
@@ -120,13 +120,13 @@ fn changes_are_told_by_what_they_do() {
             deny("{ method: '*', path: '/secret/**' }"),
             read("access: full"),
             FindingKind::DenyRule,
-            "any method /secret/** is no longer denied on a.example.com:443, at least not for all that it was",
+            "any method /secret/** is no longer denied on a.example.com:443",
         ),
         (
             deny("{ method: '*', path: '/secret/**' }"),
             deny("{ method: POST, path: '/secret/**' }"),
             FindingKind::DenyRule,
-            "any method /secret/** is no longer denied",
+            "the deny rule for any method /secret/** on a.example.com:443 is gone, or stops less than it did",
         ),
         (
             read(get),
@@ -306,7 +306,7 @@ fn pair() -> impl Strategy<Value = (String, String)> {
                 index += u64::from(line.trim_start().starts_with("- "));
                 !line.trim_start().starts_with("- ") || kept >> (index % 64) & 1 == 1
             });
-            let other = lines.map(|line| format!("{line}\n")).collect();
+            let other = lines.flat_map(|line| [line, "\n"]).collect();
             (source, other)
         }),
     ]

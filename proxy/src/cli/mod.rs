@@ -5,6 +5,7 @@
 
 mod check;
 mod demo;
+mod diff;
 mod documents;
 mod env;
 mod exec;
@@ -126,6 +127,8 @@ enum Command {
     Explain(explain::Arguments),
     /// Print the rules that would have allowed what audit lines tell of: exit 0 if all lines were read, 1 if some were skipped
     Suggest(suggest::Arguments),
+    /// Say what a change of a policy lets out, and what it stops: exit 0, or 1 if something widens and `--fail-on-widening` is given
+    Diff(diff::Arguments),
     /// Show the three rules at work, on this machine alone
     Demo(demo::Arguments),
 }
@@ -167,6 +170,7 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod diff;
 mod suggest;
 
 use std::path::Path;

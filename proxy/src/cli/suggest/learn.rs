@@ -141,9 +141,14 @@ impl<'p> Lesson<'p> {
                 };
                 let for_some = process.is_none() && policy.decide(&whoever).refusal().is_none();
                 if for_some {
-                    Need::Left(LeftOut::UnknownCaller)
-                } else {
-                    Need::Some(seen)
+                    return Need::Left(LeftOut::UnknownCaller);
+                }
+                match seen {
+                    // Endpoints of one host and port have to agree on it, and the policy's own refuse it.
+                    Seen::Request { path, .. } if path.has_encoded_slash() && Adopted::from(policy, host, port).refuses_encoded_slash() => {
+                        Need::Left(LeftOut::Denied(Reason::PathNotCanonical.as_str()))
+                    }
+                    seen => Need::Some(seen),
                 }
             }
         }
