@@ -5,6 +5,11 @@
 //! for those who read only what widens: a request that the old policy denies and the new one lets pass always shows in a widening
 //! finding. What cannot be compared counts as one.
 
+#![allow(
+    clippy::match_wildcard_for_single_variants,
+    reason = "a protocol that comes later is compared as it stands, and not forgotten"
+)]
+
 mod addresses;
 mod bans;
 mod contents;
@@ -21,6 +26,9 @@ pub use finding::{Certainty, Effect, Finding, FindingKind, Spot};
 pub use middleware::{ConfigChange, MiddlewareMeaning, Selected};
 
 use crate::policy::Policy;
+use std::collections::HashSet;
+
+use crate::diagnostic::Position;
 use contents::Contents;
 
 /// One side of the comparison.
@@ -80,5 +88,9 @@ pub fn compare(old: Compared<'_>, new: Compared<'_>, meaning: &dyn MiddlewareMea
     let line = |spot: &Option<Spot>| spot.as_ref().map(|spot| spot.at);
     findings.sort_by(|a, b| (a.effect, line(&a.new), line(&a.old), &a.text).cmp(&(b.effect, line(&b.new), line(&b.old), &b.text)));
     findings.dedup();
+    // Rules that are not looked into are told of once, not by what they may allow, deny and no longer allow.
+    let mut told: HashSet<(Option<Position>, Option<Position>)> = HashSet::new();
+    let is_told = |finding: &Finding| (finding.kind, finding.certainty) == (FindingKind::Protocol, Certainty::Assumed);
+    findings.retain(|finding| !is_told(finding) || told.insert((line(&finding.old), line(&finding.new))));
     findings
 }

@@ -28,7 +28,6 @@ pub(super) fn compare(from: &Side<'_>, to: &Side<'_>, direction: Direction, find
                     }
                 }
             }
-            #[allow(unreachable_patterns, reason = "protocols that are not compared by meaning")]
             _ => {
                 if !is_kept((from, endpoint), to) && matters() {
                     findings.push(changed(endpoint, counterpart(to, endpoint), direction));

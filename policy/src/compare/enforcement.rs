@@ -74,7 +74,6 @@ fn has_bans(own: (&Side<'_>, &Endpoint), against: &Side<'_>) -> bool {
     let bans = |endpoint: &Endpoint| match &endpoint.traffic {
         Traffic::L4 => false,
         Traffic::Rest(RestRules { allow: _, deny }) => !deny.is_empty(),
-        #[allow(unreachable_patterns, reason = "protocols that are not compared by meaning")]
         _ => true,
     };
     let mut others = against.policy.all_endpoints().iter();

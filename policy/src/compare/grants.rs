@@ -131,7 +131,6 @@ fn grants(endpoint: &Endpoint) -> Vec<Grant<'_>> {
     match &endpoint.traffic {
         Traffic::L4 => vec![Grant::Unread],
         Traffic::Rest(RestRules { allow, deny: _ }) => allow.iter().map(Grant::Requests).collect(),
-        #[allow(unreachable_patterns, reason = "protocols that are not compared by meaning")]
         _ => vec![Grant::Protocol],
     }
 }

@@ -82,7 +82,6 @@ pub(super) fn passes(endpoint: &Endpoint) -> String {
             }
             text + audited(endpoint)
         }
-        #[allow(unreachable_patterns, reason = "protocols that are not compared by meaning")]
         _ => format!("what its {} rules allow{}", protocol(endpoint.protocol()), audited(endpoint)),
     }
 }

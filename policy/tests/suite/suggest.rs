@@ -50,6 +50,7 @@ fn passes(policy: &Policy, (host, port, binary, method, path): &Request) -> bool
         method,
         path: &path,
         query: Some("any=thing"),
+        operation: None,
     };
     let facts = Facts {
         host: &host,

@@ -111,7 +111,12 @@ impl<'p> Lesson<'p> {
             ancestors: process.ancestors.clone(),
         });
         let request = match seen {
-            Seen::Request { method, path } => Some(HttpFacts { method, path, query: None }),
+            Seen::Request { method, path } => Some(HttpFacts {
+                method,
+                path,
+                query: None,
+                operation: None,
+            }),
             _ => None,
         };
         let facts = Facts {

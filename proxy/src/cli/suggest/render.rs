@@ -22,7 +22,9 @@ pub(super) fn remarks(lesson: &Lesson<'_>) -> Vec<String> {
 fn why(left: LeftOut) -> String {
     match left {
         LeftOut::Denied(code) => match Reason::from_code(code) {
-            Some(Reason::OperationNotAllowed) => format!("{code}: the operation is not in the audit line. Add it by hand."),
+            Some(Reason::OperationNotAllowed) => {
+                format!("{code}: operations and tools are not suggested. `tollgate explain` shows the rule that one needs.")
+            }
             Some(Reason::DeniedByRule) => format!("{code}: a deny rule matches. No allow rule can override it."),
             Some(reason) => format!("{code}: {}", decapitalised(reason.summary())),
             None => code.to_owned(),

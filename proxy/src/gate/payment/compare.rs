@@ -5,6 +5,7 @@ use std::fmt::Display;
 
 use tollgate_policy::compare::{ConfigChange, Effect};
 
+use super::challenges::{ChallengeRule, ScreeningRule};
 use super::layer::AssetKey;
 use super::pins::Pin;
 use super::terms::{AllowedAsset, Terms};
@@ -20,6 +21,8 @@ pub fn changes(old: &Terms, new: &Terms) -> Vec<ConfigChange> {
         payers,
         pins,
         http_resource,
+        challenge,
+        screening,
         max_timeout,
         clock_skew,
     } = new;
@@ -33,6 +36,17 @@ pub fn changes(old: &Terms, new: &Terms) -> Vec<ConfigChange> {
         (HttpResource::Refused, HttpResource::Allowed) => changes.widens("a seller may announce http:// for an https resource"),
         (HttpResource::Allowed, HttpResource::Refused) => changes.narrows("a seller may no longer announce http:// for an https resource"),
         _ => {}
+    }
+    match (old.challenge, challenge) {
+        (ChallengeRule::Required, ChallengeRule::Optional) => changes.widens("a payment need not answer a challenge that passed here"),
+        (ChallengeRule::Optional, ChallengeRule::Required) => changes.narrows("a payment has to answer a challenge that passed here"),
+        _ => {}
+    }
+    match (old.screening, screening) {
+        (Some(ScreeningRule::PassedOn), Some(ScreeningRule::PassedOn))
+        | (None | Some(ScreeningRule::Screened), None | Some(ScreeningRule::Screened)) => {}
+        (_, Some(ScreeningRule::PassedOn)) => changes.widens("challenges are not screened"),
+        (Some(ScreeningRule::PassedOn), _) => changes.narrows("challenges are screened"),
     }
     changes.seconds("max_timeout", old.max_timeout, *max_timeout);
     changes.seconds("clock_skew", old.clock_skew, *clock_skew);
