@@ -12,29 +12,28 @@ use crate::policy::{DenyRule, Endpoint, RestRules, Traffic};
 /// Reports deny rules that `from` has and `to` lacks. `direction` is that of what passes: a deny rule that is gone lets more pass.
 pub(super) fn compare(from: &Side<'_>, to: &Side<'_>, direction: Direction, findings: &mut Vec<Finding>) {
     for endpoint in from.policy.all_endpoints() {
-        // Where the other policy has nothing that could meet it, nothing passes that it would have stopped.
-        let matters = || {
-            to.policy
-                .all_endpoints()
-                .iter()
-                .any(|other| may_meet((from, endpoint), (to, other)))
-        };
         match &endpoint.traffic {
             Traffic::L4 => {}
             Traffic::Rest(RestRules { allow: _, deny }) => {
                 for rule in deny {
-                    if let Some(missing) = missing((from, endpoint), rule, to, direction).filter(|_| matters()) {
+                    if let Some(missing) = missing((from, endpoint), rule, to, direction) {
                         findings.push(finding(endpoint, rule, missing, counterpart(to, endpoint), direction));
                     }
                 }
             }
             _ => {
-                if !is_kept((from, endpoint), to) && matters() {
+                if !is_kept((from, endpoint), to) {
                     findings.push(changed(endpoint, counterpart(to, endpoint), direction));
                 }
             }
         }
     }
+}
+
+/// Whether the other policy has anything on the port that could meet it: where it has not, nothing passes that it would have stopped.
+fn matters(own: (&Side<'_>, &Endpoint), port: u16, to: &Side<'_>) -> bool {
+    let mut others = to.policy.all_endpoints().iter();
+    others.any(|other| other.ports.contains(&port) && may_meet(own, (to, other)))
 }
 
 /// How a deny rule is missed.
@@ -82,7 +81,7 @@ fn missing((side, endpoint): (&Side<'_>, &Endpoint), rule: &DenyRule, to: &Side<
     };
     let any_rule = |other: &&Arc<Endpoint>| matches!(&other.traffic, Traffic::Rest(rules) if !rules.deny.is_empty());
     let mut missing = None;
-    for port in &endpoint.ports {
+    for port in endpoint.ports.iter().filter(|port| matters((side, endpoint), **port, to)) {
         let listing = listing(to, endpoint.host.as_ref(), *port);
         for program in Program::all(side, endpoint) {
             let open = open_to(to, &listing, program);
@@ -117,7 +116,8 @@ fn missing((side, endpoint): (&Side<'_>, &Endpoint), rule: &DenyRule, to: &Side<
 /// Whether an endpoint that is not looked into is there as it was.
 fn is_kept((side, endpoint): (&Side<'_>, &Endpoint), to: &Side<'_>) -> bool {
     let own = side.contents.judging(endpoint.at);
-    endpoint.ports.iter().all(|port| {
+    let mut ports = endpoint.ports.iter().filter(|port| matters((side, endpoint), **port, to));
+    ports.all(|port| {
         let listing = listing(to, endpoint.host.as_ref(), *port);
         Program::all(side, endpoint).into_iter().all(|program| {
             open_to(to, &listing, program).iter().any(|other| {
