@@ -8,6 +8,7 @@ mod endpoint;
 mod later;
 mod matcher;
 mod middleware;
+pub(crate) mod raw;
 mod reader;
 mod rule;
 mod sandbox;

@@ -7,6 +7,7 @@
 //! target becomes a [`Target`] and a [`CanonicalPath`]; [`Policy::decide`] judges; [`check_addresses`] judges where it is dialled.
 
 pub mod address;
+pub mod compare;
 pub mod decide;
 pub mod diagnostic;
 mod document;
@@ -19,6 +20,7 @@ pub mod path;
 pub mod policy;
 pub mod query;
 pub mod reason;
+pub mod suggest;
 pub mod target;
 mod validate;
 pub mod yaml;

@@ -4,10 +4,13 @@
 //! exponential: a path is chosen by the client, and must not be able to stall the gate. No match allocates.
 
 mod braces;
+mod display;
 mod endpoint_path;
 mod glob;
 mod host;
+mod inclusion;
 mod intersect;
+mod literal;
 mod method;
 mod segmented;
 #[cfg(test)]
@@ -18,6 +21,8 @@ use thiserror::Error;
 pub use host::{HostPattern, HostPatternError};
 
 pub(crate) use endpoint_path::EndpointPath;
+pub(crate) use inclusion::{Inclusion, Language, included};
+pub(crate) use literal::literal_glob;
 pub(crate) use method::MethodMatcher;
 pub(crate) use segmented::SegmentedGlob;
 

@@ -44,6 +44,7 @@ pub struct Policy {
 /// A network rule; rules are sorted by key, so that comparing ids compares keys.
 #[derive(Debug)]
 pub(crate) struct Rule {
+    pub(crate) key: Arc<str>,
     pub(crate) binaries: Binaries,
 }
 
@@ -94,6 +95,11 @@ impl Policy {
         self.rules.len()
     }
 
+    /// The keys of the network rules, sorted.
+    pub fn rule_keys(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| &*rule.key)
+    }
+
     /// The number of endpoints of all rules.
     pub fn endpoint_count(&self) -> usize {
         self.endpoints.len()
@@ -112,6 +118,11 @@ impl Policy {
     /// The static sections, which the supervisor enforces.
     pub fn sandbox(&self) -> &Sandbox {
         &self.sandbox
+    }
+
+    /// In the order of their ids.
+    pub(crate) fn all_endpoints(&self) -> &[Arc<Endpoint>] {
+        &self.endpoints
     }
 
     pub(crate) fn index(&self) -> &Index {

@@ -5,7 +5,6 @@
 use std::fmt::Write as _;
 
 use super::{Caller, Facts, HttpFacts, Refusal, RuleList};
-use crate::host::Host;
 use crate::operation::{BodyProtocol, GraphqlOperation, Operation};
 use crate::policy::{Endpoint, SocketRules, Traffic};
 use crate::reason::Reason;
@@ -191,14 +190,4 @@ fn cut(text: &str) -> String {
 
 fn ports(endpoint: &Endpoint) -> String {
     endpoint.ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// A rule key for a host: letters, digits and hyphens.
-fn key_for(host: &Host) -> String {
-    host.to_string()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect::<String>()
-        .trim_matches('-')
-        .to_owned()
 }

@@ -16,7 +16,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    fn matches(&self, byte: u8) -> bool {
+    pub(super) fn matches(&self, byte: u8) -> bool {
         match self {
             Token::Literal(literal) => *literal == byte,
             Token::One => true,

@@ -8,6 +8,7 @@ use std::fmt;
 use thiserror::Error;
 
 use super::glob::{Glob, tokenise};
+use super::inclusion::{Inclusion, Language, included};
 use super::intersect::parts_intersect;
 use super::segmented::{Part, walk};
 use crate::host::{Host, HostError};
@@ -163,6 +164,22 @@ impl HostPattern {
         self.is_any()
             || self.text == other.text
             || below.is_some_and(|base| other.text.strip_suffix(base).is_some_and(|rest| rest.ends_with('.')))
+    }
+
+    /// Whether every host of the other pattern is one of this, as far as that can be found out.
+    pub(crate) fn includes(&self, other: &Self) -> Inclusion {
+        let answer = |yes| if yes { Inclusion::Included } else { Inclusion::NotIncluded };
+        match (&self.kind, &other.kind) {
+            (Kind::Anything, _) => Inclusion::Included,
+            (_, Kind::Exact(host)) => answer(self.matches(host)),
+            (Kind::Exact(_), _) | (_, Kind::Anything) => Inclusion::NotIncluded,
+            // Names of the one end in labels that those of the other don't.
+            (Kind::Labels { tail: own, .. }, Kind::Labels { tail: others, .. }) if !others.ends_with(&**own) => Inclusion::NotIncluded,
+            (Kind::Labels { parts: own, .. }, Kind::Labels { parts: others, .. }) => {
+                let language = |parts| Language::Parts { parts, separator: b'.' };
+                included(&[language(others)], &[vec![language(own)]], None)
+            }
+        }
     }
 
     /// Whether the pattern is `**`.

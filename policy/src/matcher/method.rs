@@ -23,4 +23,14 @@ impl MethodMatcher {
             MethodMatcher::One(own) => own.eq_ignore_ascii_case(method) || (**own == *"GET" && method.eq_ignore_ascii_case("HEAD")),
         }
     }
+
+    /// Whether it is about every method that the other is about.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (MethodMatcher::Any, _) => true,
+            (MethodMatcher::One(_), MethodMatcher::Any) => false,
+            // A `GET` that is looked for stands for `HEAD` too, and so does the one it is held against.
+            (own, MethodMatcher::One(method)) => own.matches(method),
+        }
+    }
 }

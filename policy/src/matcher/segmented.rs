@@ -47,6 +47,18 @@ impl SegmentedGlob {
         })
     }
 
+    /// The parts of each alternative; `None` for any text.
+    pub(super) fn alternatives(&self) -> impl Iterator<Item = Option<&[Part]>> {
+        self.alternatives.iter().map(|alternative| match alternative {
+            Segments::Anything => None,
+            Segments::Parts(parts) => Some(&**parts),
+        })
+    }
+
+    pub(super) fn separator(&self) -> u8 {
+        self.separator
+    }
+
     /// Whether it matches every text that begins with the separator.
     pub(crate) fn matches_everything(&self) -> bool {
         self.alternatives.iter().any(|alternative| match alternative {

@@ -46,7 +46,7 @@ impl Binary {
         }
     }
 
-    fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         match self {
             Binary::Path(text) | Binary::Glob { text, .. } => text,
         }
@@ -64,6 +64,15 @@ impl Binaries {
             Binaries::Anybody
         } else {
             Binaries::Listed(list.into_boxed_slice())
+        }
+    }
+
+    /// Whether one of the entries is for this path.
+    pub(crate) fn lists(&self, path: &str) -> bool {
+        match self {
+            Binaries::Nobody => false,
+            Binaries::Anybody => true,
+            Binaries::Listed(list) => list.iter().any(|binary| binary.matches(path)),
         }
     }
 

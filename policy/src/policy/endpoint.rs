@@ -32,7 +32,7 @@ pub enum Protocol {
 }
 
 /// What happens to TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tls {
     /// Terminated wherever it is spoken.
@@ -136,6 +136,11 @@ impl Endpoint {
             (BodyProtocol::Mcp, "DELETE") => self.path != EndpointPath::Any,
             _ => false,
         }
+    }
+
+    /// Whether requests are judged one by one.
+    pub(crate) fn is_read(&self) -> bool {
+        !matches!(self.traffic, Traffic::L4)
     }
 
     pub(crate) fn keeps_encoded_slash(&self) -> bool {

@@ -38,6 +38,7 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
             .filter_map(|binary| compile_binary(binary, found))
             .collect();
         rules.push(Rule {
+            key,
             binaries: Binaries::new(binaries),
         });
     }

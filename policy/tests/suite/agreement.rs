@@ -9,7 +9,7 @@ use crate::judge::{loaded, policy};
 use tollgate_policy::operation::{GraphqlOperation, JsonRpcMessage, McpMessage, OperationKind, RootSelection};
 use tollgate_policy::{Action, Caller, CanonicalPath, EncodedSlash, Facts, Host, HttpFacts, Operation, Process, Reason};
 
-fn host() -> impl Strategy<Value = &'static str> {
+pub(crate) fn host() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "example.com",
         "api.example.com",
@@ -107,7 +107,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-fn source() -> impl Strategy<Value = String> {
+pub(crate) fn source() -> impl Strategy<Value = String> {
     let binaries = prop::sample::select(vec!["{ path: '/**' }", "{ path: /usr/bin/curl }", "{ path: '/opt/*' }", ""]);
     let any_endpoint = prop_oneof![3 => endpoint(), 1 => body_endpoint()];
     let rule = (proptest::collection::vec(any_endpoint, 1..3), binaries);

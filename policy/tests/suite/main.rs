@@ -3,6 +3,7 @@
 mod addresses;
 mod agreement;
 mod broken;
+mod compare;
 mod hosts;
 mod judge;
 mod operations;
@@ -10,3 +11,4 @@ mod paths;
 mod robustness;
 mod rules;
 mod websocket;
+mod suggest;

@@ -41,6 +41,14 @@ macro_rules! vocabulary {
                 serializer.serialize_str(Vocabulary::as_str(*self))
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $set {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                let word = <$set as Vocabulary>::ALL.iter().copied().find(|word| word.as_str() == text);
+                word.ok_or_else(|| serde::de::Error::custom(concat!("not a word of ", stringify!($set))))
+            }
+        }
     )+};
 }
 

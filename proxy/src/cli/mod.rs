@@ -5,12 +5,15 @@
 
 mod check;
 mod demo;
+mod diff;
 mod documents;
 mod env;
 mod exec;
 mod explain;
 mod output;
+mod policy_text;
 mod run;
+mod suggest;
 
 use std::process::ExitCode;
 
@@ -67,6 +70,9 @@ pub enum CliError {
     /// The policy, for a command that judges by it; its findings are written as `tollgate check` writes them.
     #[error("{0}")]
     Policy(String),
+    /// Audit lines that cannot be learned from.
+    #[error(transparent)]
+    Suggest(#[from] suggest::SuggestError),
     /// The demo's world.
     #[error("tollgate: error[demo]: {0}")]
     Demo(#[from] DemoError),
@@ -119,6 +125,10 @@ enum Command {
     Check(check::Arguments),
     /// Say whether a request would be let out, and why: exit 0 if it would, 1 if not, 2 if the policy can't be used
     Explain(explain::Arguments),
+    /// Print the rules that would have allowed what audit lines tell of: exit 0 if all lines were read, 1 if some were skipped
+    Suggest(suggest::Arguments),
+    /// Say what a change of a policy lets out, and what it stops: exit 0, or 1 if something widens and `--fail-on-widening` is given
+    Diff(diff::Arguments),
     /// Show the three rules at work, on this machine alone
     Demo(demo::Arguments),
 }
@@ -159,6 +169,8 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
         Command::Env(arguments) => env::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Suggest(arguments) => suggest::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

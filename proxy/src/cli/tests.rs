@@ -23,6 +23,10 @@ fn the_stable_interface_parses() {
         "check a.yaml --format json",
         "explain --policy p.yaml GET https://example.com/",
         "explain --policy p.yaml --config t.yaml POST https://example.com/ --binary /usr/bin/curl --header A:b --header C:d --body f --format json",
+        "suggest a.jsonl",
+        "suggest - b.jsonl --policy p.yaml --config t.yaml --skip-broken",
+        "diff old.yaml new.yaml",
+        "diff old.yaml new.yaml --config t.yaml --format json --fail-on-widening",
         "demo",
     ] {
         let words = std::iter::once("tollgate").chain(line.split(' '));
@@ -45,6 +49,8 @@ fn what_has_no_meaning_is_refused_with_code_2() {
         "explain --policy p.yaml GET",
         "explain --policy p.yaml GET https://example.com/ --header no-colon",
         "explain --policy p.yaml G@T https://example.com/",
+        "suggest",
+        "diff old.yaml",
         "serve",
     ] {
         let words = std::iter::once("tollgate").chain(line.split(' ').filter(|word| !word.is_empty()));

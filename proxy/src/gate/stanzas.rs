@@ -2,8 +2,10 @@
 //!
 //! The loader asks here whether a stanza's `config` is well-formed, so `check`, `run` and a reload say the same words about it.
 
+use tollgate_policy::compare::{ConfigChange, Effect, MiddlewareMeaning, Selected};
 use tollgate_policy::{ConfigFault, MiddlewareSchema, Policy};
 
+use super::payment::compare;
 use super::payment::config::PaymentsConfig;
 use super::payment::stanza::validate_stanza_with;
 use super::payment::terms::Terms;
@@ -31,6 +33,34 @@ impl MiddlewareSchema for Stanzas<'_> {
                 .into_iter()
                 .map(|(pointer, message)| ConfigFault::at(pointer, message))
                 .collect()),
+        }
+    }
+}
+
+impl MiddlewareMeaning for Stanzas<'_> {
+    /// By the terms that come of it, under the operator's bounds.
+    fn config(&self, middleware: &str, old: Option<&serde_json::Value>, new: Option<&serde_json::Value>) -> Option<Vec<ConfigChange>> {
+        let terms = |config: Option<&serde_json::Value>| match config {
+            None => Terms::operator(self.operator).ok(),
+            Some(config) => Terms::narrowed(self.operator, &validate_stanza_with(config, self.operator).ok()?).ok(),
+        };
+        if middleware != MIDDLEWARE {
+            return None;
+        }
+        Some(compare::changes(&terms(old)?, &terms(new)?))
+    }
+
+    fn selection(&self, _: &str, selected: Selected) -> (Effect, &'static str) {
+        // Each opens one thing and shuts another.
+        match selected {
+            Selected::More => (
+                Effect::Widening,
+                "payments may be made there, and what is sent there has to be readable",
+            ),
+            Selected::Fewer => (
+                Effect::Widening,
+                "no payment may be made there any more, but what is sent there need not be readable",
+            ),
         }
     }
 }

@@ -94,6 +94,13 @@ impl DecimalAmount {
     }
 }
 
+/// As people write it.
+impl std::fmt::Display for DecimalAmount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&AtomicAmount(self.digits).to_decimal(self.places))
+    }
+}
+
 fn power_of_ten(exponent: u8) -> Option<U256> {
     U256::from(10).checked_pow(U256::from(exponent))
 }

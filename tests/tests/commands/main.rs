@@ -6,6 +6,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod diff;
+mod suggest;
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 
-use super::key_for;
 use crate::decide::{Caller, Facts, HttpFacts};
+use crate::matcher::literal_glob;
 use crate::operation::{GraphqlOperation, JsonRpcMessage, McpMessage, Operation};
+use crate::suggest::key_for;
 
 /// The smallest rule that allows exactly this.
 pub(super) fn new_rule(facts: &Facts<'_>) -> String {
     let mut text = format!(
         "{}:\n  endpoints:\n    - host: {}\n      port: {}\n",
-        key_for(facts.host),
+        key_for(&facts.host.to_string()),
         quoted(&facts.host.to_string()),
         facts.port
     );
@@ -59,18 +60,6 @@ pub(super) fn allow_operation(operation: &Operation) -> Option<String> {
         Operation::Graphql(GraphqlOperation::Persisted(_)) | Operation::JsonRpc(_) | Operation::Mcp(_) => return None,
     };
     Some(format!("- allow: {{ {matcher} }}"))
-}
-
-/// A glob that matches this text only.
-fn literal_glob(path: &str) -> String {
-    let mut glob = String::with_capacity(path.len());
-    for c in path.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
-            glob.push('\\');
-        }
-        glob.push(c);
-    }
-    glob
 }
 
 /// A double-quoted YAML scalar.

@@ -4,6 +4,7 @@
 //! [`Claim`](crate::x402::Claim) that may be put to the verdict service, or a typed refusal. Pure, but for the memory of used nonces.
 
 pub mod challenges;
+pub mod compare;
 pub mod config;
 pub mod judge;
 mod layer;

@@ -38,6 +38,19 @@ impl Pin {
     }
 }
 
+/// `GET https://seller.example/paid for 0.01 to 0x…`.
+impl std::fmt::Display for Pin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Pin {
+            method,
+            url,
+            pay_to,
+            amount,
+        } = self;
+        write!(f, "{method} {url:?} for {amount} to {pay_to}")
+    }
+}
+
 /// Checks a payment against the pins. If none names the URL, it passes here; otherwise one has to match whole. A lower price than pinned is
 /// refused like a higher one: nobody honest asks for it, and it would make the pin a mere limit.
 pub(super) fn check(

@@ -1,0 +1,102 @@
+//! Endpoints and rules as they stand, for the parts that are not compared by meaning.
+//!
+//! Every key that the comparison does not know, of this version or a later one, is held against its counterpart as text: a protocol
+//! whose rules are not understood here must never count as unchanged because nobody looked.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::diagnostic::{Diagnostics, Position};
+use crate::document::raw;
+use crate::load::Limits;
+
+/// The keys of an endpoint that are compared by meaning.
+const KNOWN: [&str; 13] = [
+    "host",
+    "port",
+    "ports",
+    "path",
+    "protocol",
+    "tls",
+    "enforcement",
+    "access",
+    "rules",
+    "deny_rules",
+    "allowed_ips",
+    "allow_encoded_slash",
+    "name",
+];
+
+/// The keys of a matcher that are compared by meaning.
+const KNOWN_OF_MATCHERS: [&str; 3] = ["method", "path", "query"];
+
+/// How an endpoint judges requests, where that is not understood.
+const JUDGING: [&str; 4] = ["protocol", "access", "rules", "deny_rules"];
+
+/// By the place of the endpoint, and of each entry of `rules` and `deny_rules`.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    endpoints: HashMap<Position, Map<String, Value>>,
+    matchers: HashMap<Position, Map<String, Value>>,
+}
+
+impl Contents {
+    /// Of a text that has been loaded before.
+    pub(super) fn read(source: &str) -> Self {
+        let mut contents = Contents::default();
+        for endpoint in raw::endpoints(source, Limits::default(), &mut Diagnostics::default()) {
+            for (at, matcher) in endpoint.matchers {
+                contents.matchers.insert(at, matcher);
+            }
+            contents.endpoints.insert(endpoint.at, endpoint.content);
+        }
+        contents
+    }
+
+    /// What an endpoint says beside what is compared by meaning.
+    pub(super) fn beside(&self, endpoint: Position) -> Value {
+        self.of_endpoint(endpoint, |key| !KNOWN.contains(&key))
+    }
+
+    /// All that an endpoint says about requests.
+    pub(super) fn judging(&self, endpoint: Position) -> Value {
+        self.of_endpoint(endpoint, |key| JUDGING.contains(&key) || !KNOWN.contains(&key))
+    }
+
+    /// What a matcher says beside method, path and query.
+    pub(super) fn beside_matcher(&self, matcher: Position) -> Value {
+        let content = self.matchers.get(&matcher);
+        kept(content, |key| !KNOWN_OF_MATCHERS.contains(&key))
+    }
+
+    fn of_endpoint(&self, at: Position, keep: impl Fn(&str) -> bool) -> Value {
+        kept(self.endpoints.get(&at), keep)
+    }
+}
+
+fn kept(content: Option<&Map<String, Value>>, keep: impl Fn(&str) -> bool) -> Value {
+    let members = content.into_iter().flatten().filter(|(key, value)| keep(key) && !is_unset(value));
+    members
+        .map(|(key, value)| (key.clone(), unordered(value)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// What means the same as leaving the key out, for every key there is.
+fn is_unset(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+/// Lists of rules have no order.
+fn unordered(value: &Value) -> Value {
+    let Value::Array(items) = value else { return value.clone() };
+    let mut items: Vec<Value> = items.clone();
+    items.sort_by_cached_key(Value::to_string);
+    items.dedup();
+    Value::Array(items)
+}
