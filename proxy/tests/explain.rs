@@ -150,6 +150,7 @@ async fn a_dry_run_agrees_with_the_running_proxy() {
                 headers: &headers,
                 body: Bytes::from(body.clone()),
                 caller: &Caller::NotEnforced,
+                at: None,
             };
             let run = rehearsal.engine.judge(&request).await.unwrap();
             let dry = run.outcome.err().map(|denial| denial.reason.to_string());

@@ -11,12 +11,14 @@ mod exec;
 mod explain;
 mod output;
 mod run;
+mod test;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use thiserror::Error;
 
+use crate::cases::CasesError;
 use crate::config::ConfigError;
 use crate::demo::DemoError;
 use crate::logging::{self, LogFormat, LoggingError};
@@ -86,6 +88,16 @@ pub enum CliError {
     NotSupportedYet(&'static str),
 }
 
+impl From<CasesError> for CliError {
+    fn from(error: CasesError) -> Self {
+        match error {
+            CasesError::File(error) => CliError::Config(error),
+            CasesError::Rehearsal(error) => error.into(),
+            CasesError::Unsigned(..) => CliError::Usage(error.to_string()),
+        }
+    }
+}
+
 impl From<RehearsalError> for CliError {
     fn from(error: RehearsalError) -> Self {
         match error {
@@ -119,6 +131,8 @@ enum Command {
     Check(check::Arguments),
     /// Say whether a request would be let out, and why: exit 0 if it would, 1 if not, 2 if the policy can't be used
     Explain(explain::Arguments),
+    /// Hold policies against what their cases files expect: exit 0 if all is as expected, 1 if not, 2 if a file can't be used
+    Test(test::Arguments),
     /// Show the three rules at work, on this machine alone
     Demo(demo::Arguments),
 }
@@ -159,6 +173,7 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
         Command::Env(arguments) => env::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

@@ -23,6 +23,9 @@ fn the_stable_interface_parses() {
         "check a.yaml --format json",
         "explain --policy p.yaml GET https://example.com/",
         "explain --policy p.yaml --config t.yaml POST https://example.com/ --binary /usr/bin/curl --header A:b --header C:d --body f --format json",
+        "test cases.yaml",
+        "test a/cases.yaml b/cases.yaml --format junit",
+        "test cases.yaml --format json",
         "demo",
     ] {
         let words = std::iter::once("tollgate").chain(line.split(' '));
@@ -45,6 +48,8 @@ fn what_has_no_meaning_is_refused_with_code_2() {
         "explain --policy p.yaml GET",
         "explain --policy p.yaml GET https://example.com/ --header no-colon",
         "explain --policy p.yaml G@T https://example.com/",
+        "test",
+        "test cases.yaml --format xml",
         "serve",
     ] {
         let words = std::iter::once("tollgate").chain(line.split(' ').filter(|word| !word.is_empty()));

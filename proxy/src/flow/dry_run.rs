@@ -26,7 +26,7 @@ use crate::verdict::{BackendName, Question};
 use crate::x402::claim::Claim;
 use wire::Wire;
 
-pub use report::{DryRequest, DryRun, Finding, Pass, Stage, Step};
+pub use report::{Answer, DryRequest, DryRun, Finding, Pass, Stage, Step};
 pub use wire::UrlError;
 
 /// All of an [`Engine`](super::Engine) that judges.
@@ -101,7 +101,7 @@ impl DryEngine {
             self.gate.judge_addresses(&route, head.destination.authority(), &addresses)?;
         }
         *stage = Stage::Payment;
-        let claim = self.payment(rules, &head, &wire.head, run)?;
+        let claim = self.payment(rules, &head, &wire.head, request.at.unwrap_or_else(now), run)?;
         *stage = Stage::Body;
         if let Some(judged) = self.body(rules, &head, &route, wire, request, run)? {
             pass.take(judged);
@@ -206,11 +206,11 @@ impl DryEngine {
         }
     }
 
-    fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
+    fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, at: u64, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
         let Some(found) = payment::detect(head, &fields.headers) else {
             return Ok(None);
         };
-        let claim = payment::check(&self.gate, rules, head, found, now())?;
+        let claim = payment::check(&self.gate, rules, head, found, at)?;
         if let Some(claim) = &claim {
             run.step(Stage::Payment, Finding::Passed, format!("signed for {}", transfer(claim)));
         }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::demo::Payer;
+use crate::flow::now;
 use crate::x402::assets;
 
 const POLICY: &str = r#"version: 1
@@ -85,7 +86,7 @@ impl Place {
         let arguments = self.arguments(words);
         let rehearsal = Rehearsal::new(&arguments.documents.settings().unwrap()).map_err(|error| CliError::from(error).to_string())?;
         let explained = explain(&arguments, &rehearsal).await.map_err(|error| error.to_string())?;
-        Ok((serde_json::from_str(&json::document(&explained)).unwrap(), human::text(&explained)))
+        Ok((explained.document(), explained.text()))
     }
 }
 
@@ -333,7 +334,7 @@ fn payment(payee: u8) -> String {
         }],
     });
     let challenge = STANDARD.encode(challenge.to_string()).parse().unwrap();
-    let value = Payer::new().unwrap().pay(&challenge, &asset).unwrap();
+    let value = Payer::new().unwrap().pay(&challenge, &asset, now()).unwrap();
     format!("PAYMENT-SIGNATURE: {}", value.to_str().unwrap())
 }
 
