@@ -117,10 +117,12 @@ impl DryEngine {
     }
 
     fn caller<'c>(&self, rules: &Ruleset, authority: &Authority, given: &'c Caller) -> &'c Caller {
-        if self.binaries == Binaries::Ignored || !self.gate.needs_caller(rules, authority) {
+        if self.binaries == Binaries::Ignored {
             &Caller::NotEnforced
-        } else {
+        } else if self.gate.needs_caller(rules, authority) {
             given
+        } else {
+            Caller::UNASKED
         }
     }
 
@@ -260,11 +262,13 @@ impl DryEngine {
             run.step(Stage::Verdict, Finding::Passed, "the local lists say GO");
             return Ok(());
         }
+        let told = desk.told(&Question::from(claim)).unwrap_or_default();
         let detail = format!(
-            "not asked here; at run time {} is asked about {} for {}, and only GO lets it out",
+            "not asked here; at run time {} is asked about {} for {}, and only GO lets it out; it is told {}",
             desk.backend().as_str(),
             transfer(claim),
             claim.resource,
+            String::from_utf8_lossy(&told),
         );
         run.step(Stage::Verdict, Finding::Unknown, detail);
         Ok(())

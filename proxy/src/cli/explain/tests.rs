@@ -366,6 +366,15 @@ async fn a_payment_is_judged_by_the_local_lists_and_never_put_to_a_service() {
         text.contains("blackwall is asked about 0.01 of eip155:84532/") && text.contains("only GO lets it out"),
         "{text}"
     );
+    let told = text.split_once("it is told ").unwrap().1.lines().next().unwrap();
+    let told: Value = serde_json::from_str(told).unwrap();
+    assert_eq!((&told["amount"], &told["chain"]), (&json!("0.01"), &json!("base-sepolia")));
+    let keys: Vec<_> = told.as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        ["amount", "asset", "chain", "counterparty", "payer", "resource"],
+        "all that it is told"
+    );
     std::thread::sleep(Duration::from_millis(50));
     assert!(service.accept().is_err(), "the verdict service was asked");
     let signature = unknown.split(' ').nth(1).unwrap();
