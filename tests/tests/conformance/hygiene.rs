@@ -431,12 +431,14 @@ async fn an_announced_length_beyond_all_bounds_reserves_nothing() {
 async fn trailers_behind_a_body_that_is_held_do_not_leave_unread() {
     let world = World::open().await;
     let port = world.tls.port();
-    let mut h1 = world.gate.tls_h1(port).await;
-    h1.send(format!(
-        "POST / HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nTrailer: X-PAYMENT\r\n\r\n2\r\n{{}}\r\n0\r\nX-PAYMENT: e30=\r\n\r\n"
-    ))
-    .await;
-    h1.answer("POST").await.assert_denied(400, "malformed_request");
+    for (announced, status, reason) in [("Trailer: X-PAYMENT\r\n", 403, "payment_malformed"), ("", 400, "malformed_request")] {
+        let mut h1 = world.gate.tls_h1(port).await;
+        h1.send(format!(
+            "POST / HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n{announced}\r\n2\r\n{{}}\r\n0\r\nX-PAYMENT: e30=\r\n\r\n"
+        ))
+        .await;
+        h1.answer("POST").await.assert_denied(status, reason);
+    }
     world.tls.assert_no_request();
 }
 

@@ -149,9 +149,9 @@ fn not_go() -> Vec<(&'static str, Mood, &'static str)> {
         (
             "HTML",
             raw("HTTP/1.0 200 OK\r\nContent-Length: 15\r\n\r\n<html>GO</html>"),
-            "verdict_invalid",
+            "verdict_unavailable",
         ),
-        ("empty", raw("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"), "verdict_invalid"),
+        ("empty", raw("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"), "verdict_unavailable"),
         ("an array", Mood::Bytes(ok(&json!([Says::Go.document()]))), "verdict_invalid"),
         ("a string", Mood::Bytes(ok(&json!("GO"))), "verdict_invalid"),
         ("lower case", bent(|v| v["verdict"] = json!("go")), "verdict_invalid"),

@@ -319,7 +319,10 @@ async fn a_broadcast_in_another_text_encoding_does_not_pass() {
                 .header("content-type", "application/json");
             ask.body = body;
             let answer = world.gate.fetch(via, &ask).await;
-            rows.check((name, via), &answer, "rail_broadcast");
+            // What is found out to be UTF-16 is read; what only a lenient reader would find out is refused unread.
+            let read = name.starts_with("UTF-16") && !name.ends_with("blank");
+            let reason = if read { "rail_broadcast" } else { "uninspectable_traffic" };
+            rows.check((name, via), &answer, reason);
         }
     }
     rows.assert_all_refused();
@@ -347,12 +350,12 @@ async fn a_broadcast_that_claims_a_coding_it_has_not_does_not_pass() {
     let mut rows = Rows::default();
     for (coding, reason) in [
         ("identity", "rail_broadcast"),
-        ("gzip", "rail_broadcast"),
-        ("deflate", "rail_broadcast"),
-        ("br", "rail_broadcast"),
-        ("zstd", "rail_broadcast"),
-        ("identity, identity", "rail_broadcast"),
-        ("aws-chunked", "rail_broadcast"),
+        ("gzip", "uninspectable_traffic"),
+        ("deflate", "uninspectable_traffic"),
+        ("br", "uninspectable_traffic"),
+        ("zstd", "uninspectable_traffic"),
+        ("identity, identity", "uninspectable_traffic"),
+        ("aws-chunked", "uninspectable_traffic"),
     ] {
         let ask = Ask::get(world.tls.port(), "/rpc").json(&raw).header("content-encoding", coding);
         let answer = world.gate.fetch(Via::TlsH1, &ask).await;
@@ -379,7 +382,12 @@ async fn a_broadcast_in_a_websocket_handshake_or_a_get_body_does_not_pass() {
 #[tokio::test]
 async fn a_broadcast_after_empty_http2_frames_does_not_pass() {
     let world = World::open().await;
-    for content_type in ["application/json", "application/grpc", "text/plain"] {
+    for (content_type, reason) in [
+        ("application/json", "rail_broadcast"),
+        // Nor is it gRPC: its frames do not begin with a brace.
+        ("application/grpc", "malformed_request"),
+        ("text/plain", "rail_broadcast"),
+    ] {
         let mut h2 = world.gate.tls_h2(world.tls.port()).await;
         let ask = Ask::get(world.tls.port(), "/rpc")
             .method("POST")
@@ -400,7 +408,7 @@ async fn a_broadcast_after_empty_http2_frames_does_not_pass() {
         let answer = tollgate_tests::within("answer", tollgate_tests::h2_client::collect(response))
             .await
             .unwrap();
-        assert_eq!(answer.reason(), Some("rail_broadcast"), "{content_type}: {answer:?}");
+        assert_eq!(answer.reason(), Some(reason), "{content_type}: {answer:?}");
     }
     world.tls.assert_no_request();
 }
