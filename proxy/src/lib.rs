@@ -4,6 +4,8 @@
 
 pub mod cli;
 
+pub mod cases;
+
 pub mod demo;
 
 pub mod serve;

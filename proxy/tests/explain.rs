@@ -63,6 +63,10 @@ network_policies:
       - {{ host: meta.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
       - {{ host: other.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
     binaries: [ {{ path: "/**" }} ]
+  nobody:
+    endpoints:
+      - {{ host: nobody.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
+    binaries: []
 network_middlewares:
   payments:
     middleware: tollgate/x402
@@ -87,6 +91,7 @@ upstream:
     other.example.test: [ 127.0.0.1 ]
     body.example.test: [ 127.0.0.1 ]
     unlisted.example.test: [ 127.0.0.1 ]
+    nobody.example.test: [ 127.0.0.1 ]
 "#;
 
 const BROADCAST: &str = r#"{"jsonrpc":"2.0","method":"eth_sendRawTransaction","params":["0x"],"id":1}"#;
@@ -121,6 +126,7 @@ fn cases() -> Vec<Case> {
         plain("GET", "mirror.example.test", "/"),
         plain("GET", "meta.example.test", "/"),
         plain("POST", "other.example.test", "/v2/x402/settle"),
+        plain("GET", "nobody.example.test", "/"),
         with("GET", api, "/v1/plain", &[("host", "evil.example.test")], ""),
         with("GET", api, "/v1/plain", &[("connection", "host")], ""),
         with("GET", api, "/v1/plain", &[("upgrade", "h2c"), ("connection", "upgrade")], ""),
@@ -212,6 +218,35 @@ fn body_cases() -> Vec<Case> {
     ]
 }
 
+/// Every method with every host and target: nobody chose these pairs.
+fn combinations() -> Vec<Case> {
+    const HOSTS: [&str; 7] = [
+        "api.example.test",
+        "watched.example.test",
+        "rail.example.test",
+        "meta.example.test",
+        "other.example.test",
+        "nobody.example.test",
+        "unlisted.example.test",
+    ];
+    const TARGETS: [&str; 7] = [
+        "/",
+        "/v1/plain",
+        "/v1/a?page=3",
+        "/v1/a?page=x",
+        "/v1/x/../secret",
+        "/rpc",
+        "/v1/a%2fb",
+    ];
+    let mut all = Vec::new();
+    for method in ["GET", "POST", "DELETE", "OPTIONS"] {
+        for host in HOSTS {
+            all.extend(TARGETS.map(|target| (method, host, target, &[] as Fields, String::new())));
+        }
+    }
+    all
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_agrees_with_the_running_proxy() {
     let folder = tempfile::tempdir().unwrap();
@@ -220,7 +255,7 @@ async fn a_dry_run_agrees_with_the_running_proxy() {
     let rehearsal = Rehearsal::new(&settings).unwrap();
     let tollgate = Tollgate::start(settings).await.unwrap();
     let (mut denied, mut wrong) = (0, Vec::new());
-    for (method, host, target, fields, body) in cases().into_iter().chain(body_cases()) {
+    for (method, host, target, fields, body) in cases().into_iter().chain(body_cases()).chain(combinations()) {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{port}{target}");
             let headers: Vec<_> = fields
@@ -234,6 +269,7 @@ async fn a_dry_run_agrees_with_the_running_proxy() {
                 headers: &headers,
                 body: Bytes::from(body.clone()),
                 caller: &Caller::NotEnforced,
+                at: None,
             };
             let run = rehearsal.engine.judge(&request).await.unwrap();
             let dry = run.outcome.err().map(|denial| denial.reason.to_string());
@@ -255,6 +291,24 @@ async fn a_dry_run_agrees_with_the_running_proxy() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(denied > 30, "the table is about denials");
+    tollgate.serve_until(async {}).await;
+}
+
+/// No rule asks which binary calls, so nobody is identified; that must not be taken for binaries being ignored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_without_binaries_is_not_opened_by_not_asking_who_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = origin().await;
+    let settings = settings(folder.path(), port);
+    let tollgate = Tollgate::start(settings).await.unwrap();
+    let authority = format!("nobody.example.test:{port}");
+    for request in [
+        head(&Method::GET, &format!("http://{authority}/"), &authority, &[], ""),
+        format!("CONNECT {authority} HTTP/1.1\r\n\r\n"),
+    ] {
+        let mut tcp = TcpStream::connect(tollgate.proxy()).await.unwrap();
+        assert_eq!(ask(&mut tcp, &request).await.as_deref(), Some("binary_not_allowed"), "{request}");
+    }
     tollgate.serve_until(async {}).await;
 }
 

@@ -118,6 +118,27 @@ impl Answer {
     }
 }
 
+/// The rows of a table of refusals whose answers have another reason than the table says: one run shows all of them.
+#[derive(Debug, Default)]
+#[must_use = "nothing is asserted before `assert_all_refused`"]
+pub struct Rows(Vec<String>);
+
+impl Rows {
+    /// Holds the answer of one row against its reason.
+    pub fn check(&mut self, row: impl std::fmt::Debug, answer: &Answer, reason: &str) {
+        if answer.status < 400 || answer.reason() != Some(reason) {
+            self.0
+                .push(format!("{row:?}: expected {reason}, got {} {:?}", answer.status, answer.reason()));
+        }
+    }
+
+    /// Fails if there was another reason in any row.
+    #[track_caller]
+    pub fn assert_all_refused(self) {
+        assert!(self.0.is_empty(), "{}", self.0.join("\n"));
+    }
+}
+
 /// The members that every denial has, in any adapter.
 pub const DENIAL_MEMBERS: [&str; 13] = [
     "error",

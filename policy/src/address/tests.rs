@@ -9,6 +9,7 @@ fn class(text: &str) -> AddressClass {
     AddressClass::of(text.parse().unwrap())
 }
 
+/// C12.
 #[test]
 fn c12_internal_addresses() {
     for address in [
@@ -41,6 +42,7 @@ fn c12_internal_addresses() {
     }
 }
 
+/// C13.
 #[test]
 fn c13_public_addresses() {
     for address in [

@@ -112,8 +112,9 @@ impl Index {
     /// The first endpoint with a wildcard directly above this name, such as `*.example.com` for `example.com`.
     pub(crate) fn wildcard_above(&self, name: &str) -> Option<EndpointId> {
         let patterns = self.wildcards.get(name)?;
-        let (_, ports) = patterns.iter().find(|(pattern, _)| pattern.apex() == Some(name))?;
-        ports.first().map(|(_, id)| *id)
+        // `*.` and `**.` may both stand there, in the order of a hash map: the same policy must always point at the same rule.
+        let above = patterns.iter().filter(|(pattern, _)| pattern.apex() == Some(name));
+        above.flat_map(|(_, ports)| ports.iter().map(|(_, id)| *id)).min()
     }
 
     fn listings(&self, host: &Host, mut found: impl FnMut(&Ports)) {

@@ -82,6 +82,7 @@ fn a3_the_refusal_names_the_endpoint() {
     );
 }
 
+/// A6.
 #[test]
 fn a6_an_empty_policy_denies_everything() {
     for source in ["version: 1\nnetwork_policies: {}\n", "version: 1\n"] {
@@ -144,6 +145,7 @@ fn a7_to_a18_wildcards() {
     }
 }
 
+/// A19.
 #[test]
 fn a19_several_ports() {
     let policy = rule("host: example.com\nports: [8443, 443]");
@@ -152,6 +154,7 @@ fn a19_several_ports() {
     }
 }
 
+/// A20.
 #[test]
 fn a20_two_rules_for_one_endpoint_report_the_smallest_key() {
     let rule =
@@ -197,6 +200,7 @@ fn a21_to_a24_binaries() {
     }
 }
 
+/// A26.
 #[test]
 fn a26_relaxed_identity_still_asks_for_a_declared_endpoint() {
     let policy = for_binary("/usr/local/bin/claude");
@@ -253,6 +257,7 @@ fn an_address_matches_only_the_endpoint_that_names_it() {
     assert_eq!(connect(&wildcard, "10.0.0.1", 443, CURL), "deny:host_not_allowed");
 }
 
+/// A29.
 #[test]
 fn a29_hosts_too_broad_for_an_endpoint() {
     for pattern in [
@@ -270,6 +275,7 @@ fn a29_hosts_too_broad_for_an_endpoint() {
     }
 }
 
+/// A30.
 #[test]
 fn a30_selectors_that_are_no_host_patterns() {
     for pattern in [
@@ -299,6 +305,7 @@ fn a31_and_a32_selectors() {
     assert!(!matches("api.**.com", "api.com"), "A32");
 }
 
+/// A33.
 #[test]
 fn a33_overlapping_patterns() {
     let overlap = |a: &str, b: &str| {

@@ -10,5 +10,5 @@ mod operations;
 mod paths;
 mod robustness;
 mod rules;
-mod websocket;
 mod suggest;
+mod websocket;

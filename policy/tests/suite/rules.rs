@@ -211,6 +211,7 @@ fn d19_endpoints_by_path_judge_only_their_own_requests() {
     );
 }
 
+/// D25.
 #[test]
 fn d25_a_matching_rule_does_not_help_the_wrong_binary() {
     let policy = rest("access: full");

@@ -51,13 +51,35 @@ pub(super) struct Arguments {
 }
 
 /// A decision, with all that there is to show of it.
-struct Explained<'a> {
+pub(super) struct Explained<'a> {
     method: &'a Method,
     policy_file: &'a Path,
     binary: Option<&'a str>,
     run: DryRun,
     /// What the decision rests on that the run time may find otherwise.
     notes: Vec<String>,
+}
+
+impl<'a> Explained<'a> {
+    pub(super) fn new(method: &'a Method, policy_file: &'a Path, binary: Option<&'a str>, run: DryRun, binaries: Binaries) -> Self {
+        Explained {
+            method,
+            policy_file,
+            binary,
+            notes: notes(&run, binary, binaries),
+            run,
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        human::text(self)
+    }
+
+    /// For machines.
+    pub(super) fn document(&self) -> serde_json::Value {
+        json::document(self)
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
@@ -71,8 +93,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
         .map_err(CliError::Runtime)?;
     let explained = runtime.block_on(explain(arguments, &rehearsal))?;
     match arguments.format {
-        Format::Human => output::verbatim(&human::text(&explained)),
-        Format::Json => output::result(json::document(&explained)),
+        Format::Human => output::verbatim(&explained.text()),
+        Format::Json => output::result(format!("{:#}", explained.document())),
     }
     Ok(if explained.run.outcome.is_ok() { Exit::Yes } else { Exit::No })
 }
@@ -99,23 +121,20 @@ async fn explain<'a>(arguments: &'a Arguments, rehearsal: &Rehearsal) -> Result<
         headers: &arguments.headers,
         body,
         caller: &caller,
+        at: None,
     };
     let run = rehearsal
         .engine
         .judge(&request)
         .await
         .map_err(|error| CliError::Usage(format!("{}: {error}", arguments.url)))?;
-    let mut notes = notes(&run, binary, rehearsal.engine.binaries);
-    if arguments.body.is_none() && body_decides(&run) {
-        notes.push("what the body asks for decides: give it with `--body FILE`, and its type with `--header 'Content-Type: …'`".to_owned());
+    let policy_file = &arguments.documents.policy;
+    let mut explained = Explained::new(&arguments.method, policy_file, binary, run, rehearsal.engine.binaries);
+    if arguments.body.is_none() && body_decides(&explained.run) {
+        let note = "what the body asks for decides: give it with `--body FILE`, and its type with `--header 'Content-Type: …'`";
+        explained.notes.push(note.to_owned());
     }
-    Ok(Explained {
-        method: &arguments.method,
-        policy_file: &arguments.documents.policy,
-        binary,
-        run,
-        notes,
-    })
+    Ok(explained)
 }
 
 fn path_text(path: &Path) -> Result<&str, CliError> {

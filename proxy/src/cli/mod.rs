@@ -14,12 +14,14 @@ mod output;
 mod policy_text;
 mod run;
 mod suggest;
+mod test;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use thiserror::Error;
 
+use crate::cases::CasesError;
 use crate::config::ConfigError;
 use crate::demo::DemoError;
 use crate::logging::{self, LogFormat, LoggingError};
@@ -92,6 +94,16 @@ pub enum CliError {
     NotSupportedYet(&'static str),
 }
 
+impl From<CasesError> for CliError {
+    fn from(error: CasesError) -> Self {
+        match error {
+            CasesError::File(error) => CliError::Config(error),
+            CasesError::Rehearsal(error) => error.into(),
+            CasesError::Unsigned(..) => CliError::Usage(error.to_string()),
+        }
+    }
+}
+
 impl From<RehearsalError> for CliError {
     fn from(error: RehearsalError) -> Self {
         match error {
@@ -129,6 +141,8 @@ enum Command {
     Suggest(suggest::Arguments),
     /// Say what a change of a policy lets out, and what it stops: exit 0, or 1 if something widens and `--fail-on-widening` is given
     Diff(diff::Arguments),
+    /// Hold policies against what their cases files expect: exit 0 if all is as expected, 1 if not, 2 if a file can't be used
+    Test(test::Arguments),
     /// Show the three rules at work, on this machine alone
     Demo(demo::Arguments),
 }
@@ -171,6 +185,7 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Suggest(arguments) => suggest::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

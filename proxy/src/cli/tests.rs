@@ -27,6 +27,9 @@ fn the_stable_interface_parses() {
         "suggest - b.jsonl --policy p.yaml --config t.yaml --skip-broken",
         "diff old.yaml new.yaml",
         "diff old.yaml new.yaml --config t.yaml --format json --fail-on-widening",
+        "test cases.yaml",
+        "test a/cases.yaml b/cases.yaml --format junit",
+        "test cases.yaml --format json",
         "demo",
     ] {
         let words = std::iter::once("tollgate").chain(line.split(' '));
@@ -51,6 +54,8 @@ fn what_has_no_meaning_is_refused_with_code_2() {
         "explain --policy p.yaml G@T https://example.com/",
         "suggest",
         "diff old.yaml",
+        "test",
+        "test cases.yaml --format xml",
         "serve",
     ] {
         let words = std::iter::once("tollgate").chain(line.split(' ').filter(|word| !word.is_empty()));

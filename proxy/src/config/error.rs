@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error as YamlError, Location};
 
 const UNREADABLE: &str = "unreadable";
@@ -46,7 +47,7 @@ impl ConfigError {
         self.code == UNREADABLE
     }
 
-    pub(super) fn from_yaml(file: &Path, source: &str, error: &YamlError) -> Self {
+    pub(crate) fn from_yaml(file: &Path, source: &str, error: &YamlError) -> Self {
         let error = error.without_snippet();
         let (code, message, hint) = describe(error);
         let position = error.location().and_then(position);
@@ -56,7 +57,7 @@ impl ConfigError {
         }
     }
 
-    pub(super) fn at(file: &Path, source: &str, position: Option<(u32, u32)>, code: &'static str, message: String) -> Self {
+    pub(crate) fn at(file: &Path, source: &str, position: Option<(u32, u32)>, code: &'static str, message: String) -> Self {
         let line = position.and_then(|(line, _)| source.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?));
         ConfigError {
             position,
@@ -100,7 +101,7 @@ fn visible(text: &str) -> String {
 }
 
 /// A place as people count it; `None` where the library knows none.
-pub(super) fn position(place: Location) -> Option<(u32, u32)> {
+pub(crate) fn position(place: Location) -> Option<(u32, u32)> {
     let line = u32::try_from(place.line()).ok().filter(|line| *line > 0)?;
     Some((line, u32::try_from(place.column()).unwrap_or(u32::MAX)))
 }
@@ -125,8 +126,39 @@ fn describe(error: &YamlError) -> (&'static str, String, Option<String>) {
         YamlError::SerdeInvalidType { unexpected, expected, .. } | YamlError::SerdeInvalidValue { unexpected, expected, .. } => {
             ("wrong-type", format!("expected {expected}, found {unexpected}"), None)
         }
+        YamlError::NullIntoString { .. } => (
+            "wrong-type",
+            "expected text, found nothing".into(),
+            Some("give it a value, or leave the key out".into()),
+        ),
+        YamlError::Unexpected { expected, .. } => ("wrong-type", format!("expected {}", kind(expected)), None),
+        YamlError::Budget { breach, .. } => {
+            let (message, hint) = over_budget(breach);
+            ("yaml-syntax", message.into(), Some(hint.into()))
+        }
         YamlError::Message { msg, .. } => ("invalid-value", msg.clone(), None),
         other => ("yaml-syntax", plain(other), None),
+    }
+}
+
+/// The library's events in an author's words.
+fn kind(expected: &str) -> &str {
+    match expected {
+        "sequence start" => "a list",
+        "mapping start" => "a map",
+        other => other,
+    }
+}
+
+/// What the one strict way of reading forbids; see `tollgate_policy::yaml`.
+fn over_budget(breach: &BudgetBreach) -> (&'static str, &'static str) {
+    match breach {
+        BudgetBreach::Anchors { .. } => ("anchors are not read", "write the value out where it is used"),
+        BudgetBreach::Aliases { .. } => ("aliases are not read", "write the value out where it is used"),
+        BudgetBreach::MergeKeys { .. } => ("merge keys are not read", "write the keys out"),
+        BudgetBreach::Documents { .. } => ("a file is one document", "remove what follows `---`"),
+        BudgetBreach::Depth { .. } => ("the file is nested too deeply", "no honest one is"),
+        _ => ("the file is too large", "split it"),
     }
 }
 
@@ -139,7 +171,7 @@ fn plain(error: &YamlError) -> String {
 }
 
 /// The likeliest intention, or all there are.
-fn nearest(written: &str, expected: &[&'static str]) -> String {
+pub(crate) fn nearest(written: &str, expected: &[&'static str]) -> String {
     let distance = |candidate: &&&str| edit_distance(written, candidate);
     match expected.iter().min_by_key(distance) {
         Some(likely) if edit_distance(written, likely) <= written.len() / 2 => format!("did you mean `{likely}`?"),

@@ -23,6 +23,7 @@ use crate::verdict::config::VerdictConfig;
 
 pub use audit::AuditConfig;
 pub use error::ConfigError;
+pub(crate) use error::{nearest, position};
 pub use listen::ListenConfig;
 pub use tls::TlsConfig;
 pub use upstream::UpstreamConfig;

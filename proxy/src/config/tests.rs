@@ -192,8 +192,9 @@ fn what_is_wrong_is_refused_where_it_stands() {
         ("verdict:\n  backend: oracle\n", "", (2, 12), ""),
         ("verdict:\n  urll: x\n", "unknown-key", (2, 3), "did you mean `url`?"),
         ("audit: { path: '' }", "invalid-value", (1, 0), "`-`"),
-        ("listen: [", "yaml-syntax", (1, 0), ""),
-        ("a: &x 1\nlisten: *x\n", "", (0, 0), ""),
+        ("listen: [", "wrong-type", (1, 9), "expected a map"),
+        ("listen: {", "yaml-syntax", (0, 0), ""),
+        ("listen: &x {}\n", "yaml-syntax", (0, 0), "anchors are not read"),
         ("listen: {}\n---\nlisten: {}\n", "yaml-syntax", (0, 0), ""),
         ("- a\n", "", (1, 0), ""),
     ] {

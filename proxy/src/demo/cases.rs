@@ -11,6 +11,7 @@ use super::client::{Answer, Ask, ClientError};
 use super::files::{ELSEWHERE, MIRROR, ORIGIN, RAIL, SELLER};
 use super::seller::{self, Resource};
 use super::world::{Gated, World};
+use crate::flow::now;
 
 /// A connection that should not be there is counted by a task of its own; this long it is waited for.
 const SETTLE: Duration = Duration::from_millis(15);
@@ -244,7 +245,7 @@ impl Agent<'_> {
             .filter(|_| asked.status == StatusCode::PAYMENT_REQUIRED);
         let payment = challenge
             .zip(seller::asset())
-            .and_then(|(challenge, asset)| self.world.payer.pay(challenge, &asset));
+            .and_then(|(challenge, asset)| self.world.payer.pay(challenge, &asset, now()));
         match payment {
             Some(payment) => {
                 self.signed.push(payment.clone());

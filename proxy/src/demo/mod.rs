@@ -28,7 +28,6 @@ pub use table::Paint;
 use crate::serve::StartError;
 use world::World;
 
-#[cfg(test)]
 pub(crate) use payer::Payer;
 
 /// Why the demo could not be set up. What goes wrong after that is a row of the report.

@@ -1,7 +1,5 @@
 //! The agent's wallet: a key made for this run, and the payment that a challenge asks for, signed as the x402 SDKs do.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
@@ -32,10 +30,10 @@ impl Payer {
     }
 
     /// Answers a `PAYMENT-REQUIRED` challenge: the value of the `PAYMENT-SIGNATURE` header. Pays whatever is asked, as many agents would.
-    pub(crate) fn pay(&self, challenge: &HeaderValue, asset: &Asset) -> Option<HeaderValue> {
+    /// `now` is in Unix seconds.
+    pub(crate) fn pay(&self, challenge: &HeaderValue, asset: &Asset, now: u64) -> Option<HeaderValue> {
         let challenge: Value = serde_json::from_slice(&STANDARD.decode(challenge.as_bytes()).ok()?).ok()?;
         let accepted = challenge.get("accepts")?.get(0)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
         let lifetime = accepted.get("maxTimeoutSeconds")?.as_u64()?;
         let transfer = TransferWithAuthorization {
             from: self.address,

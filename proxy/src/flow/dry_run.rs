@@ -28,7 +28,7 @@ use crate::verdict::{BackendName, Question};
 use crate::x402::claim::Claim;
 use wire::{Asks, Wire};
 
-pub use report::{DryRequest, DryRun, Finding, Pass, Stage, Step};
+pub use report::{Answer, DryRequest, DryRun, Finding, Pass, Stage, Step};
 pub use wire::UrlError;
 
 /// All of an [`Engine`](super::Engine) that judges.
@@ -106,7 +106,7 @@ impl DryEngine {
             return self.message(rules, &head, &route, request, run);
         }
         *stage = Stage::Payment;
-        let claim = self.payment(rules, &head, &wire.head, run)?;
+        let claim = self.payment(rules, &head, &wire.head, request.at.unwrap_or_else(now), run)?;
         *stage = Stage::Body;
         if let Some(judged) = self.body(rules, &head, &route, wire, request, run)? {
             pass.take(judged);
@@ -122,10 +122,12 @@ impl DryEngine {
     }
 
     fn caller<'c>(&self, rules: &Ruleset, authority: &Authority, given: &'c Caller) -> &'c Caller {
-        if self.binaries == Binaries::Ignored || !self.gate.needs_caller(rules, authority) {
+        if self.binaries == Binaries::Ignored {
             &Caller::NotEnforced
-        } else {
+        } else if self.gate.needs_caller(rules, authority) {
             given
+        } else {
+            Caller::UNASKED
         }
     }
 
@@ -250,11 +252,11 @@ impl DryEngine {
         Ok(pass_of(route))
     }
 
-    fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
+    fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, at: u64, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
         let Some(found) = payment::detect(head, &fields.headers) else {
             return Ok(None);
         };
-        let claim = payment::check(&self.gate, rules, head, found, now())?;
+        let claim = payment::check(&self.gate, rules, head, found, at)?;
         if let Some(claim) = &claim {
             run.step(Stage::Payment, Finding::Passed, format!("signed for {}", transfer(claim)));
         }
@@ -304,11 +306,13 @@ impl DryEngine {
             run.step(Stage::Verdict, Finding::Passed, "the local lists say GO");
             return Ok(());
         }
+        let told = desk.told(&Question::from(claim)).unwrap_or_default();
         let detail = format!(
-            "not asked here; at run time {} is asked about {} for {}, and only GO lets it out",
+            "not asked here; at run time {} is asked about {} for {}, and only GO lets it out; it is told {}",
             desk.backend().as_str(),
             transfer(claim),
             claim.resource,
+            String::from_utf8_lossy(&told),
         );
         run.step(Stage::Verdict, Finding::Unknown, detail);
         Ok(())

@@ -68,8 +68,11 @@ pub struct Engine {
 impl Engine {
     /// Finds out who is behind a connection, once, and only where a rule asks.
     pub(crate) async fn caller<'c>(&self, client: &'c Client, rules: &Ruleset, authority: &Authority) -> &'c Caller {
-        if self.binaries == Binaries::Ignored || !self.gate.needs_caller(rules, authority) {
-            return client.caller.get().unwrap_or(&Caller::NotEnforced);
+        if self.binaries == Binaries::Ignored {
+            return &Caller::NotEnforced;
+        }
+        if !self.gate.needs_caller(rules, authority) {
+            return client.caller.get().unwrap_or(Caller::UNASKED);
         }
         client.caller.get_or_init(|| self.identify(client)).await
     }

@@ -424,6 +424,6 @@ pub(super) fn credential_denial(error: &CredentialError) -> Denial {
 }
 
 /// Unix seconds.
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

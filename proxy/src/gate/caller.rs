@@ -7,7 +7,7 @@ use crate::audit::Process;
 /// See the module.
 #[derive(Debug, Clone)]
 pub enum Caller {
-    /// Binaries are not enforced, or no rule for the destination asks.
+    /// Binaries are not enforced: every rule's match.
     NotEnforced,
     /// It is not a local process, or nobody can tell which one; only rules for any binary match. The reason is the denial's.
     Unidentified(Reason),
@@ -23,6 +23,10 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// Nobody has looked, since no rule for the destination lists particular binaries. Rules for any binary match; a rule that lists
+    /// none is for nobody, and must not become one for everybody because nobody was asked.
+    pub const UNASKED: &'static Caller = &Caller::Unidentified(Reason::BinaryNotAllowed);
+
     /// A local process.
     pub fn identified(process: Process) -> Self {
         let facts = PolicyProcess {

@@ -145,6 +145,7 @@ fn a_socket_shared_by_one_binary_keeps_common_ancestors_only() {
     assert_eq!(process.ancestors.first(), Some(&std::env::current_exe().unwrap()));
 }
 
+/// A28.
 #[test]
 fn a_binary_replaced_between_two_connections_is_changed() {
     let directory = tempfile::tempdir().unwrap();
@@ -231,6 +232,7 @@ fn a_client_that_is_gone_has_no_identity() {
     ));
 }
 
+/// A25.
 #[test]
 fn a_policys_symbolic_link_is_its_target() {
     let directory = tempfile::tempdir().unwrap();

@@ -81,7 +81,7 @@ fn has_whole_head(bytes: &[u8]) -> bool {
     bytes.windows(4).any(|w| w == b"\r\n\r\n")
 }
 
-fn parse(mut buffer: BytesMut) -> Beginning {
+pub(super) fn parse(mut buffer: BytesMut) -> Beginning {
     match parse_head(&buffer) {
         Ok((length, head)) => {
             let after = buffer.split_off(length.min(buffer.len()));

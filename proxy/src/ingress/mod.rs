@@ -6,6 +6,8 @@
 mod connect;
 mod h1;
 mod h2;
+#[cfg(test)]
+mod in_memory;
 mod life;
 mod listener;
 mod raw;

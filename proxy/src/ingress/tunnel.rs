@@ -33,10 +33,10 @@ const SERVER_FIRST: Duration = Duration::from_millis(500);
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection Established\r\n\r\n";
 
 /// A tunnel that may be opened.
-struct Tunnel {
+pub(super) struct Tunnel {
     authority: Authority,
     addresses: Arc<[IpAddr]>,
-    inspection: Inspection,
+    pub(super) inspection: Inspection,
     /// Whether bytes that are neither TLS nor HTTP may pass.
     unreadable: Unreadable,
     /// Dialled where bytes may pass unread, before the 200, so that a failure has a status.
@@ -68,7 +68,13 @@ pub(super) async fn serve(ingress: &Ingress, client: Arc<Client>, mut tcp: TcpSt
 }
 
 /// Everything that is decided before the answer.
-async fn open(ingress: &Ingress, client: &Client, rules: &Ruleset, head: ConnectHead, record: &mut Record<'_>) -> Result<Tunnel, Denial> {
+pub(super) async fn open(
+    ingress: &Ingress,
+    client: &Client,
+    rules: &Ruleset,
+    head: ConnectHead,
+    record: &mut Record<'_>,
+) -> Result<Tunnel, Denial> {
     let engine = &ingress.engine;
     let ConnectHead { authority, headers } = head;
     engine.gate.judge_connect_fields(&headers)?;
@@ -188,7 +194,13 @@ impl Tunnel {
         }
     }
 
-    fn into_connection(self, ingress: &Ingress, client: Arc<Client>, security: Security, protocol: ClientProtocol) -> Arc<Connection> {
+    pub(super) fn into_connection(
+        self,
+        ingress: &Ingress,
+        client: Arc<Client>,
+        security: Security,
+        protocol: ClientProtocol,
+    ) -> Arc<Connection> {
         let destination = Arc::new(Destination::new(self.authority, security));
         let caller = client.caller.get().unwrap_or(&Caller::NotEnforced);
         let origin = ingress.engine.origin(destination, protocol, self.addresses, caller);

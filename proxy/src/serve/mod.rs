@@ -2,6 +2,8 @@
 //!
 //! In: the operator's settings and a policy file. Out: a running proxy with its admin listener, until it is told to stop.
 
+#[cfg(test)]
+mod agreement;
 mod assemble;
 mod descriptors;
 mod policy_file;

@@ -96,6 +96,10 @@ impl Backend for Blackwall {
         BackendName::Blackwall
     }
 
+    fn told(&self, about: &Question) -> Option<Bytes> {
+        Some(question::body(about, self.agent_id.as_ref()))
+    }
+
     async fn ask(&self, about: &Question) -> Result<Answer, Failure> {
         let request = self.request(question::body(about, self.agent_id.as_ref()));
         let response = self.fetcher.fetch(&request, self.limits).await.map_err(|error| match error {

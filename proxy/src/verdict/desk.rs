@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tollgate_policy::Reason;
@@ -95,6 +96,11 @@ impl Desk {
     /// Who is asked here.
     pub fn backend(&self) -> BackendName {
         self.backend.name()
+    }
+
+    /// What the backend would be told; see [`Backend::told`].
+    pub fn told(&self, question: &Question) -> Option<Bytes> {
+        self.backend.told(question)
     }
 
     /// Judges one payment, or one offer. Dropping the future abandons the question and frees its place.

@@ -20,6 +20,7 @@ mod sample;
 use std::fmt;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use thiserror::Error;
 use tollgate_policy::Reason;
 use zeroize::Zeroizing;
@@ -255,6 +256,11 @@ impl BackendName {
 pub trait Backend: Send + Sync {
     /// Which one it is.
     fn name(&self) -> BackendName;
+
+    /// What it would be told, word for word, to be shown and not sent; `None` where nothing leaves the host.
+    fn told(&self, _question: &Question) -> Option<Bytes> {
+        None
+    }
 
     /// Asks once.
     async fn ask(&self, question: &Question) -> Result<Answer, Failure>;

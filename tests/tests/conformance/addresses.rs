@@ -36,11 +36,7 @@ async fn loopback_is_not_dialled_without_the_switch() {
     .await;
     for via in Via::ALL {
         let answer = world.get(via, "/").await;
-        let body = answer.assert_denied(403, answer.reason().unwrap_or("none"));
-        assert!(
-            matches!(body["reason_code"].as_str(), Some("address_not_allowed" | "address_not_public")),
-            "{body}"
-        );
+        let body = answer.assert_denied(403, "address_not_allowed");
         assert_eq!(body["error"], "ssrf_denied");
     }
     world.assert_untouched();
@@ -118,10 +114,7 @@ async fn metadata_link_local_and_unspecified_addresses_are_never_dialled() {
     let gate = named(NEVER, true).start();
     for (number, address) in NEVER.iter().enumerate() {
         for reason in reasons(&gate, &format!("n{number}.wild.example.test"), 80).await {
-            assert!(
-                matches!(reason.as_str(), "address_not_allowed" | "address_not_public"),
-                "{address}: {reason}"
-            );
+            assert_eq!(reason, "address_not_allowed", "{address}");
         }
     }
 }
@@ -131,10 +124,7 @@ async fn loopback_embedded_in_other_addresses_is_loopback() {
     let gate = named(LOOPBACK, false).start();
     for (number, address) in LOOPBACK.iter().enumerate() {
         for reason in reasons(&gate, &format!("n{number}.wild.example.test"), 80).await {
-            assert!(
-                matches!(reason.as_str(), "address_not_allowed" | "address_not_public"),
-                "{address}: {reason}"
-            );
+            assert_eq!(reason, "address_not_allowed", "{address}");
         }
     }
 }
@@ -144,10 +134,9 @@ async fn a_wildcard_does_not_reach_private_addresses() {
     let gate = named(PRIVATE, true).start();
     for (number, address) in PRIVATE.iter().enumerate() {
         for reason in reasons(&gate, &format!("n{number}.wild.example.test"), 80).await {
-            assert!(
-                matches!(reason.as_str(), "address_not_public" | "address_not_allowed"),
-                "{address}: {reason}"
-            );
+            let broadcast = *address == "255.255.255.255";
+            let expected = if broadcast { "address_not_allowed" } else { "address_not_public" };
+            assert_eq!(reason, expected, "{address}");
         }
     }
 }
@@ -252,6 +241,7 @@ async fn a_name_that_does_not_resolve_is_a_typed_answer() {
     }
 }
 
+/// C17.
 #[tokio::test]
 async fn the_address_that_was_checked_is_the_address_that_is_dialled() {
     // Two loopback addresses with one port: only the pinned one may see a connection.

@@ -10,6 +10,7 @@ mod addresses;
 mod authority;
 mod body_protocols;
 mod hygiene;
+mod numbers;
 mod operation;
 mod paths;
 mod reload;

@@ -90,6 +90,7 @@ async fn a_hangup_signal_reloads() {
     world.get(Via::TlsH2, "/").await.assert_allowed();
 }
 
+/// D26.
 #[tokio::test]
 async fn idle_connections_that_the_new_policy_forbids_end_within_a_second() {
     let world = World::open().await;

@@ -7,6 +7,7 @@ use tollgate_tests::world::World;
 
 use super::{scripted, scripted_h2};
 
+/// E15.
 #[tokio::test]
 async fn an_answer_that_ends_with_the_connection_becomes_chunked() {
     let (gate, origin) = scripted(|mut peer| async move {

@@ -152,6 +152,7 @@ async fn an_upload_that_breaks_off_is_never_complete_at_the_origin() {
     }
 }
 
+/// E15.
 #[tokio::test]
 async fn event_streams_flow_as_they_come_and_survive_silence() {
     let (gate, origin) = scripted(|mut peer| async move {

@@ -51,6 +51,7 @@ async fn an_unexpected_100_of_the_origin_is_not_the_answer() {
     }
 }
 
+/// E19.
 #[tokio::test]
 async fn a_client_that_expects_100_gets_it_and_its_connection_is_kept() {
     let world = World::open().await;

@@ -69,6 +69,7 @@ async fn answers_of_unknown_length_end_properly_in_every_pairing() {
     }
 }
 
+/// E14.
 #[tokio::test]
 async fn bodyless_answers_keep_the_connection_in_every_pairing() {
     for alpn in [Alpn::H1, Alpn::H2] {

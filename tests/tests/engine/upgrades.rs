@@ -93,6 +93,7 @@ async fn an_end_on_one_side_of_a_splice_ends_the_other() {
     assert!(h1.ends_within(Duration::from_secs(3)).await);
 }
 
+/// E13.
 #[tokio::test]
 async fn a_101_that_nobody_asked_for_is_a_502() {
     let (gate, origin) = scripted(|mut peer| async move {

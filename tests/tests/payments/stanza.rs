@@ -26,6 +26,7 @@ async fn world(stanza: String) -> (World, VerdictPeer) {
     (world, peer)
 }
 
+/// F13.
 #[tokio::test]
 async fn a_host_that_the_stanza_excludes_gets_no_payment_at_all() {
     let (world, peer) = world(stanza("{}", &format!("{{ include: [\"**\"], exclude: [\"{HOST}\"] }}"))).await;
@@ -125,12 +126,21 @@ async fn stanzas_that_would_open_a_hole_do_not_load() {
     let open = policy::open(&[443]);
     let everywhere = "{ include: [\"**\"] }";
     let fail_open = stanza("{}", everywhere).replace("fail_closed", "fail_open");
+    let more: Vec<String> = (2..=11)
+        .map(|n| format!("  more{n}:\n    middleware: tollgate/x402\n    order: {n}00\n    endpoints: {everywhere}\n"))
+        .collect();
+    let eleven = stanza("{}", everywhere) + &more.concat();
     let table = [
         ("tls: skip under the stanza", skip.clone() + &stanza("{}", everywhere)),
         ("fail_open", open.clone() + &fail_open),
         ("an unknown member", open.clone() + &stanza("{ max_amuont: \"1\" }", everywhere)),
         ("a number as money", open.clone() + &stanza("{ max_amount: 1.5 }", everywhere)),
         ("no endpoints", open.clone() + &stanza("{}", "{ include: [] }")),
+        (
+            "F11: a middleware that nobody knows",
+            open.clone() + &stanza("{}", everywhere).replace("tollgate/x402", "acme/gate"),
+        ),
+        ("F10: eleven of them", open.clone() + &eleven),
     ];
     for (name, policy) in table {
         let gate = Setup::new(policy).local_host().config(payment::settings()).start();

@@ -1,4 +1,4 @@
-//! D20 to D22: GraphQL operations, their fields, and persisted queries.
+//! D20, D21 and D22: GraphQL operations, their fields, and persisted queries.
 
 use super::{ask, check, graphql, json};
 

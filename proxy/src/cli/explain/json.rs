@@ -6,7 +6,7 @@ use super::Explained;
 use crate::flow::Pass;
 use crate::gate::{Denial, Subject};
 
-pub(super) fn document(explained: &Explained<'_>) -> String {
+pub(super) fn document(explained: &Explained<'_>) -> Value {
     let run = &explained.run;
     let subject = Subject {
         layer: run.layer,
@@ -28,7 +28,7 @@ pub(super) fn document(explained: &Explained<'_>) -> String {
     members.insert("request_id".to_owned(), Value::Null);
     members.insert("notes".to_owned(), json!(explained.notes));
     members.insert("trace".to_owned(), json!({ "steps": run.steps, "policy": run.policy }));
-    format!("{:#}", Value::Object(members))
+    Value::Object(members)
 }
 
 /// Exactly what the client would be told.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::demo::Payer;
+use crate::flow::now;
 use crate::x402::assets;
 
 const POLICY: &str = r#"version: 1
@@ -103,7 +104,7 @@ impl Place {
         let arguments = self.arguments(words);
         let rehearsal = Rehearsal::new(&arguments.documents.settings().unwrap()).map_err(|error| CliError::from(error).to_string())?;
         let explained = explain(&arguments, &rehearsal).await.map_err(|error| error.to_string())?;
-        Ok((serde_json::from_str(&json::document(&explained)).unwrap(), human::text(&explained)))
+        Ok((explained.document(), explained.text()))
     }
 }
 
@@ -351,7 +352,7 @@ fn payment(payee: u8) -> String {
         }],
     });
     let challenge = STANDARD.encode(challenge.to_string()).parse().unwrap();
-    let value = Payer::new().unwrap().pay(&challenge, &asset).unwrap();
+    let value = Payer::new().unwrap().pay(&challenge, &asset, now()).unwrap();
     format!("PAYMENT-SIGNATURE: {}", value.to_str().unwrap())
 }
 
@@ -382,6 +383,15 @@ async fn a_payment_is_judged_by_the_local_lists_and_never_put_to_a_service() {
     assert!(
         text.contains("blackwall is asked about 0.01 of eip155:84532/") && text.contains("only GO lets it out"),
         "{text}"
+    );
+    let told = text.split_once("it is told ").unwrap().1.lines().next().unwrap();
+    let told: Value = serde_json::from_str(told).unwrap();
+    assert_eq!((&told["amount"], &told["chain"]), (&json!("0.01"), &json!("base-sepolia")));
+    let keys: Vec<_> = told.as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        ["amount", "asset", "chain", "counterparty", "payer", "resource"],
+        "all that it is told"
     );
     std::thread::sleep(Duration::from_millis(50));
     assert!(service.accept().is_err(), "the verdict service was asked");

@@ -19,6 +19,8 @@ pub struct DryRequest<'a> {
     pub body: Bytes,
     /// Who asks.
     pub caller: &'a Caller,
+    /// When, in Unix seconds: payments expire. `None` is now.
+    pub at: Option<u64>,
 }
 
 /// A step on a request's way, in the order in which they are taken.
@@ -83,6 +85,19 @@ pub struct Pass {
     pub payment: Option<PaymentFacts>,
 }
 
+/// The parts of an outcome that policies and their tests name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// `allow`, `deny` or `would_deny`.
+    pub decision: &'static str,
+    /// What it is denied for, or would be.
+    pub reason: Option<Reason>,
+    /// The key of the rule that decided, or the nearest one.
+    pub policy: Option<&'a str>,
+    /// The allow or deny rule within it.
+    pub rule: Option<&'a str>,
+}
+
 /// The whole.
 pub struct DryRun {
     /// Up to the first denial.
@@ -110,6 +125,24 @@ impl Pass {
 }
 
 impl DryRun {
+    /// The outcome in short.
+    pub fn answer(&self) -> Answer<'_> {
+        match &self.outcome {
+            Err(denial) => Answer {
+                decision: "deny",
+                reason: Some(denial.reason),
+                policy: denial.policy.as_deref(),
+                rule: denial.rule.as_deref(),
+            },
+            Ok(pass) => Answer {
+                decision: if pass.would_deny.is_some() { "would_deny" } else { "allow" },
+                reason: pass.would_deny,
+                policy: pass.policy.as_deref(),
+                rule: pass.rule.as_deref(),
+            },
+        }
+    }
+
     pub(super) fn step(&mut self, stage: Stage, finding: Finding, detail: impl Into<String>) {
         self.steps.push(Step {
             stage,

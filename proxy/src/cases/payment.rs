@@ -1,0 +1,68 @@
+//! The payment of a case. A signed one in a file would expire, so it is written by its terms and signed when the case runs: with a key
+//! made for that moment, which holds nothing.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderName, HeaderValue};
+use serde_json::json;
+use thiserror::Error;
+
+use crate::demo::Payer;
+use crate::x402::amount::AmountError;
+use crate::x402::assets;
+use crate::x402::claim::{Asset, AtomicAmount, EvmAddress};
+use crate::x402::network::Caip2;
+
+const HEADER: HeaderName = HeaderName::from_static("payment-signature");
+/// What SDKs are offered by default.
+const LIFETIME: u64 = 60;
+
+/// Why there is nothing to sign.
+#[derive(Debug, Error)]
+pub(super) enum PaymentError {
+    /// Its EIP-712 domain is unknown, so nobody could sign for it.
+    #[error("{asset} on {network} is not an asset that Tollgate knows how to sign for")]
+    Asset { network: Caip2, asset: EvmAddress },
+    /// Not an amount of the asset.
+    #[error("`amount`: {0}")]
+    Amount(#[from] AmountError),
+}
+
+/// See the module.
+pub(super) struct Payment {
+    asset: Asset,
+    payee: EvmAddress,
+    amount: AtomicAmount,
+}
+
+impl Payment {
+    /// `amount` is in the asset's own units.
+    pub(super) fn new(network: Caip2, asset: EvmAddress, payee: EvmAddress, amount: &str) -> Result<Self, PaymentError> {
+        let asset = assets::table()
+            .filter_map(|known| known.asset)
+            .find(|known| (known.network, known.address) == (network, asset))
+            .ok_or(PaymentError::Asset { network, asset })?;
+        let amount = AtomicAmount::parse_decimal(amount, asset.decimals)?;
+        Ok(Payment { asset, payee, amount })
+    }
+
+    /// The header field of a client that was asked for this payment for `url`; `None` if the system has no randomness.
+    pub(super) fn signed(&self, url: &str, now: u64) -> Option<(HeaderName, HeaderValue)> {
+        let challenge = json!({
+            "x402Version": 2,
+            "resource": { "url": url },
+            "accepts": [{
+                "scheme": "exact",
+                "network": self.asset.network.to_string(),
+                "asset": self.asset.address.to_string(),
+                "amount": self.amount.0.to_string(),
+                "payTo": self.payee.to_string(),
+                "maxTimeoutSeconds": LIFETIME,
+                "extra": { "name": self.asset.domain_name, "version": self.asset.domain_version },
+            }],
+        });
+        let challenge = HeaderValue::from_str(&STANDARD.encode(challenge.to_string())).ok()?;
+        let value = Payer::new()?.pay(&challenge, &self.asset, now)?;
+        Some((HEADER, value))
+    }
+}

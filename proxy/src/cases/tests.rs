@@ -1,0 +1,253 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::path::Path;
+
+use super::*;
+use crate::config::ConfigError;
+
+const HEAD: &str = "policy: policy.yaml\ncases:\n";
+
+fn parse(source: &str) -> Result<CasesFile, ConfigError> {
+    CasesFile::parse(source.to_owned(), Path::new("folder/cases.yaml"))
+}
+
+/// The error of a file that must not be usable.
+fn refused(source: &str) -> ConfigError {
+    match parse(source) {
+        Ok(_) => panic!("accepted:\n{source}"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn a_case_has_all_that_a_request_has() {
+    let source = "
+policy: sub/policy.yaml
+config: /etc/tollgate.yaml
+cases:
+  - name: everything
+    request:
+      method: POST
+      url: https://api.example.com/v1
+      binary: /usr/bin/curl
+      ancestors: [ /bin/bash ]
+      headers: { X-One: \"1\", X-Two: [ a, b ] }
+      body: hello
+      at: 2026-01-31T12:00:00Z
+    expect: { decision: would_deny, reason_code: method_not_allowed, policy: api, rule: \"rules[0]\" }
+";
+    let file = parse(source).unwrap();
+    assert_eq!(file.policy, Path::new("folder/sub/policy.yaml"), "beside the cases file");
+    assert_eq!(file.config.as_deref(), Some(Path::new("/etc/tollgate.yaml")));
+    let case = &file.cases[0];
+    assert_eq!((case.name.as_str(), case.line), ("everything", Some(5)));
+    let request = &case.request;
+    assert_eq!(
+        (request.method.as_str(), request.url.as_str()),
+        ("POST", "https://api.example.com/v1")
+    );
+    assert_eq!(
+        (request.binary(), &request.body[..], request.at),
+        (Some("/usr/bin/curl"), &b"hello"[..], Some(1_769_860_800))
+    );
+    let headers: Vec<_> = request
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+        .collect();
+    assert_eq!(headers, [("x-one", "1"), ("x-two", "a"), ("x-two", "b")]);
+    let expected = &case.expected;
+    assert_eq!(
+        (
+            expected.decision.as_str(),
+            expected.reason_code.unwrap().as_str(),
+            expected.policy.as_deref(),
+            expected.rule.as_deref()
+        ),
+        ("would_deny", "method_not_allowed", Some("api"), Some("rules[0]"))
+    );
+}
+
+/// A case in which one line is replaced, and the code, line, column and a part of the message and hint that must come of it.
+const BROKEN: &[(&str, &str, (u32, u32), &str)] = &[
+    ("polcy: p.yaml\ncases: []", "unknown-key", (1, 1), "did you mean `policy`?"),
+    (
+        "policy: p.yaml\npolicy: q.yaml\ncases: []",
+        "duplicate-key",
+        (2, 1),
+        "`policy` stands twice",
+    ),
+    ("policy: p.yaml\ncases: []", "no-cases", (2, 8), "nothing is tested"),
+    ("policy: p.yaml", "missing-key", (1, 1), "`cases` is missing"),
+    ("policy: p.yaml\ncases: {}", "wrong-type", (2, 8), "expected a list"),
+    (
+        "cases:\n  - { name: a, request: { method: GET, url: u }, expect: { decision: allow } }",
+        "missing-key",
+        (1, 1),
+        "`policy` is missing",
+    ),
+];
+
+/// The same within the first case, which begins in line 3.
+const BROKEN_CASES: &[(&str, &str, (u32, u32), &str)] = &[
+    (
+        "- { name: a, request: { method: GET, url: u } }",
+        "missing-key",
+        (3, 16),
+        "`expect` is missing",
+    ),
+    ("- { name: a, requst: {} }", "unknown-key", (3, 16), "did you mean `request`?"),
+    (
+        "- { name: '', request: { method: GET, url: u }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 13),
+        "needs a name",
+    ),
+    (
+        "- { name: a, request: { method: G@T, url: u }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 35),
+        "not an HTTP method",
+    ),
+    (
+        "- { name: a, request: { methd: GET, url: u }, expect: { decision: deny } }",
+        "unknown-key",
+        (3, 27),
+        "did you mean `method`?",
+    ),
+    (
+        "- { name: a, request: { method: GET }, expect: { decision: deny } }",
+        "missing-key",
+        (3, 27),
+        "`url` is missing",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, binary: curl }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 56),
+        "not an absolute path",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, ancestors: [/bin/a] }, expect: { decision: deny } }",
+        "missing-key",
+        (3, 60),
+        "there is none",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, headers: { 'a b': c } }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 59),
+        "not a header field's name",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, headers: { a: \"b\\nc\" } }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 62),
+        "no line breaks",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, body: a, body_file: b }, expect: { decision: deny } }",
+        "contradiction",
+        (3, 68),
+        "two bodies",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, body_file: nowhere }, expect: { decision: deny } }",
+        "unreadable",
+        (3, 59),
+        "nowhere",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, at: noon }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 52),
+        "not a moment",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u }, expect: { decision: alow } }",
+        "unknown-value",
+        (3, 70),
+        "did you mean `allow`?",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u }, expect: { decision: deny, reason_code: path_not_alowed } }",
+        "unknown-value",
+        (3, 89),
+        "did you mean `path_not_allowed`?",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u }, expect: { decision: deny, reason: path_not_allowed } }",
+        "unknown-key",
+        (3, 76),
+        "known here: decision, reason_code",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u }, expect: { decision: allow, reason_code: no_policy } }",
+        "contradiction",
+        (3, 58),
+        "has no reason code",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u }, expect: { reason_code: no_policy } }",
+        "missing-key",
+        (3, 60),
+        "`decision` is missing",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u }, expect: { decision: deny, policy: } }",
+        "wrong-type",
+        (3, 82),
+        "leave the key out",
+    ),
+    (
+        "- { name: a, request: &a { method: GET, url: u }, expect: { decision: deny } }",
+        "yaml-syntax",
+        (3, 28),
+        "anchors",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, payment: { network: 'eip155:1', asset: '0x1', payee: '0x1', amount: '1' } }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 87),
+        "address",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, payment: { network: 'eip155:1', asset: '0x1111111111111111111111111111111111111111', payee: '0x1111111111111111111111111111111111111111', amount: '1' } }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 57),
+        "not an asset that Tollgate knows",
+    ),
+];
+
+#[test]
+fn mistakes_are_named_with_their_place_and_a_way_out() {
+    let whole = BROKEN.iter().map(|(source, ..)| (*source).to_owned());
+    let cases = BROKEN_CASES.iter().map(|(case, ..)| format!("{HEAD}  {case}\n"));
+    let expected = BROKEN.iter().chain(BROKEN_CASES).map(|(_, code, place, text)| (code, place, text));
+    let mut wrong = Vec::new();
+    for (source, (code, place, text)) in whole.chain(cases).zip(expected) {
+        let error = refused(&source);
+        let printed = error.to_string();
+        if (error.code, error.position) != (code, Some(*place)) || !printed.contains(text) {
+            wrong.push(format!("{code} {place:?} {text:?}:\n{printed}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn two_cases_of_one_name_are_told_apart_by_nobody() {
+    let case = "  - { name: twin, request: { method: GET, url: u }, expect: { decision: deny } }\n";
+    let error = refused(&format!("{HEAD}{case}{case}"));
+    assert_eq!((error.code, error.position), ("duplicate-name", Some((4, 13))));
+    assert!(error.hint.unwrap().contains("line 3"));
+}
+
+#[test]
+fn a_value_that_may_be_a_secret_is_not_repeated() {
+    let error = refused(&format!(
+        "{HEAD}  - name: a\n    request:\n      method: GET\n      url: u\n      headers:\n        Authorization: \"\\u0001{}\"\n    expect: {{ decision: deny }}\n",
+        "hidden".repeat(4)
+    ));
+    assert!(!error.message.contains("hidden"), "{error}");
+}
