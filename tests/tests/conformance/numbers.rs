@@ -49,7 +49,7 @@ fn every_row_is_found_by_its_number() {
         .iter()
         .flat_map(|(table, rows)| (1..=*rows).map(move |row| format!("{table}{row}")));
     let wrong: Vec<String> = rows
-        .filter(|row| words.contains(row.as_str()) == LEFT_OUT.iter().any(|(left_out, _)| left_out == row))
+        .filter(|row| !words.contains(row.as_str()) && !LEFT_OUT.iter().any(|(left_out, _)| left_out == row))
         .collect();
-    assert!(wrong.is_empty(), "in no test, or in one and left out: {wrong:?}");
+    assert!(wrong.is_empty(), "in no test: {wrong:?}");
 }
