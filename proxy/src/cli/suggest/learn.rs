@@ -11,6 +11,9 @@ use tollgate_policy::{Caller, CanonicalPath, EncodedSlash, Facts, Group, Host, H
 use super::lines::Broken;
 use crate::audit::{Adapter, Decision, Entry, Protocol};
 
+/// What stands for a method where a WebSocket's message is judged.
+const MESSAGE: &str = "WEBSOCKET_TEXT";
+
 /// What was learned from all lines.
 pub(super) struct Lesson<'p> {
     standing: Option<&'p Policy>,
@@ -32,6 +35,8 @@ pub(super) enum LeftOut {
     UnknownCaller,
     /// The method is `*`, which in a rule is any.
     Unnameable,
+    /// A message after a WebSocket's upgrade.
+    Message,
 }
 
 /// Why nothing was learned from a line.
@@ -179,7 +184,11 @@ fn left_out(entry: &Entry) -> Result<Option<LeftOut>, &'static str> {
     if let Some(reason) = reason.filter(|reason| !may_be_allowed(reason)) {
         return Ok(Some(LeftOut::Denied(reason.as_str())));
     }
-    Ok((entry.method.as_deref() == Some("*")).then_some(LeftOut::Unnameable))
+    Ok(match entry.method.as_deref() {
+        Some("*") => Some(LeftOut::Unnameable),
+        Some(MESSAGE) => Some(LeftOut::Message),
+        _ => None,
+    })
 }
 
 fn seen<'a>(entry: &'a Entry, path: Option<&'a CanonicalPath>) -> Result<Seen<'a>, &'static str> {
