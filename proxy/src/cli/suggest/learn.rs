@@ -6,13 +6,12 @@
 use std::collections::BTreeMap;
 
 use tollgate_policy::suggest::{Adopted, Observed, Seen, TooVaried, Traffic};
-use tollgate_policy::{Caller, CanonicalPath, EncodedSlash, Facts, Group, Host, HttpFacts, Inspection, Policy, Process, Reason};
+use tollgate_policy::{
+    Caller, CanonicalPath, EncodedSlash, Facts, Group, Host, HttpFacts, Inspection, Policy, Process, Reason, WEBSOCKET_TEXT,
+};
 
 use super::lines::Broken;
 use crate::audit::{Adapter, Decision, Entry, Protocol};
-
-/// What stands for a method where a WebSocket's message is judged.
-const MESSAGE: &str = "WEBSOCKET_TEXT";
 
 /// What was learned from all lines.
 pub(super) struct Lesson<'p> {
@@ -186,7 +185,7 @@ fn left_out(entry: &Entry) -> Result<Option<LeftOut>, &'static str> {
     }
     Ok(match entry.method.as_deref() {
         Some("*") => Some(LeftOut::Unnameable),
-        Some(MESSAGE) => Some(LeftOut::Message),
+        Some(WEBSOCKET_TEXT) => Some(LeftOut::Message),
         _ => None,
     })
 }
