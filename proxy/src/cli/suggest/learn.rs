@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use tollgate_policy::suggest::{Adopted, Observed, Seen, TooVaried, Traffic};
-use tollgate_policy::{Caller, CanonicalPath, EncodedSlash, Facts, Group, Host, HttpFacts, Inspection, Policy, Process, Reason};
+use tollgate_policy::{
+    Caller, CanonicalPath, EncodedSlash, Facts, Group, Host, HttpFacts, Inspection, Policy, Process, Reason, WEBSOCKET_TEXT,
+};
 
 use super::lines::Broken;
 use crate::audit::{Adapter, Decision, Entry, Protocol};
@@ -32,6 +34,8 @@ pub(super) enum LeftOut {
     UnknownCaller,
     /// The method is `*`, which in a rule is any.
     Unnameable,
+    /// A message after a WebSocket's upgrade.
+    Message,
 }
 
 /// Why nothing was learned from a line.
@@ -179,7 +183,11 @@ fn left_out(entry: &Entry) -> Result<Option<LeftOut>, &'static str> {
     if let Some(reason) = reason.filter(|reason| !may_be_allowed(reason)) {
         return Ok(Some(LeftOut::Denied(reason.as_str())));
     }
-    Ok((entry.method.as_deref() == Some("*")).then_some(LeftOut::Unnameable))
+    Ok(match entry.method.as_deref() {
+        Some("*") => Some(LeftOut::Unnameable),
+        Some(WEBSOCKET_TEXT) => Some(LeftOut::Message),
+        _ => None,
+    })
 }
 
 fn seen<'a>(entry: &'a Entry, path: Option<&'a CanonicalPath>) -> Result<Seen<'a>, &'static str> {

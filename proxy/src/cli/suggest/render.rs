@@ -35,6 +35,7 @@ fn why(left: LeftOut) -> String {
              tells which."
                 .to_owned()
         }
+        LeftOut::Message => "messages of WebSockets: allow them by hand on an endpoint with `protocol: websocket`.".to_owned(),
         LeftOut::Unnameable => "the method `*`, which in a rule would be any method.".to_owned(),
     }
 }
