@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use tokio::sync::watch;
-use tollgate_policy::{Authority, BodyReading, Explanation, LoopbackDial, Operation, Reason};
+use tollgate_policy::{Authority, BodyReading, Explanation, LoopbackDial, Messages, Operation, Reason};
 
 pub use caller::Caller;
 pub use denial::{Asked, Denial, Layer, PaymentFacts, Subject};
@@ -200,7 +200,12 @@ impl Gate {
         Ok(route)
     }
 
-    /// The same with the policy's own trace.
+    /// What the rules in force say becomes of messages on the WebSocket that this one is for.
+    pub fn messages(&self, rules: &Ruleset, message: &Request<'_>) -> Messages {
+        route::request(rules, &message::handshake(message)).map_or(Messages::Unread, |opened| opened.messages())
+    }
+
+    /// What [`Self::judge_message`] finds, with the policy's own trace.
     pub fn explain_message(&self, rules: &Ruleset, request: &Request<'_>, text: &str) -> Explanation {
         match message::read(rules, request, text) {
             Ok(Says::Operations(operations)) => self.explain_operations(rules, request, &operations),

@@ -34,7 +34,9 @@ fn read(encoding: Encoding, bytes: &[u8], step: usize) -> Read {
                     read.bytes += frames.len();
                     read.texts.push(text);
                 }
-                Ok(Some(Passage::Binary(frames) | Passage::Beat(frames) | Passage::Close(frames))) => read.bytes += frames.len(),
+                Ok(Some(Passage::Document { frames, .. } | Passage::Binary(frames) | Passage::Beat(frames) | Passage::Close(frames))) => {
+                    read.bytes += frames.len();
+                }
                 Err(_) => {
                     read.refused = true;
                     return read;

@@ -132,7 +132,11 @@ async fn a_compressed_binary_message_passes_and_a_later_text_may_refer_to_it() {
     let sockets = Sockets::start(&LINES, DEFLATE, "", |setup| setup).await;
     let mut client = open(&sockets).await;
     let mut deflater = Deflater::default();
-    let binary = fragmented(bits::PACKED | op::BINARY, &deflater.pack(BROADCAST.as_bytes()), 3);
+    let binary = fragmented(
+        bits::PACKED | op::BINARY,
+        &deflater.pack(format!("no JSON: {BROADCAST}").as_bytes()),
+        3,
+    );
     client.send(&binary).await;
     sockets.arrived(&binary).await;
     client.send(deflater.text(BROADCAST)).await;

@@ -1,7 +1,7 @@
 //! GraphQL over WebSocket: operations in messages, judged one by one by the rules about operations.
 
 use serde_json::json;
-use tollgate_tests::websocket::{Deflater, ENFORCE, HANDSHAKE, Seen, Sockets, WEBSOCKET, fragments, text};
+use tollgate_tests::websocket::{Deflater, ENFORCE, HANDSHAKE, Seen, Sockets, WEBSOCKET, bits, fragments, frame, op, text};
 use tollgate_tests::wire::H1;
 
 const RULES: &str = "rules: [ { allow: { method: GET, path: /graphql } }, { allow: { operation_type: subscription, fields: [ \"issue*\" ] } }, { allow: { operation_type: query } } ]";
@@ -88,6 +88,25 @@ async fn messages_that_are_neither_protocols_are_refused_even_in_audit_mode() {
         .await;
     client.send(text("mutation { remove }")).await;
     assert_eq!(Seen::next(&mut client).await.close(), (1008, "malformed_request".to_owned()));
+}
+
+#[tokio::test]
+async fn binary_messages_are_no_way_around_the_rules_about_operations() {
+    let sockets = start(MODERN).await;
+    let mutation = asks("subscribe", "mutation { remove }");
+    for (payload, reason) in [
+        (mutation.as_bytes(), "operation_not_allowed"),
+        (&b"\x01\x02"[..], "uninspectable_traffic"),
+    ] {
+        let mut client = open(&sockets).await;
+        client.send(frame(bits::FIN | op::BINARY, payload)).await;
+        assert_eq!(Seen::next(&mut client).await.close(), (1008, reason.to_owned()));
+    }
+    let mut client = open(&sockets).await;
+    let allowed = frame(bits::FIN | op::BINARY, asks("subscribe", "{ viewer }").as_bytes());
+    let before = sockets.received().len();
+    client.send(&allowed).await;
+    tollgate_tests::eventually("the query", || (sockets.received().len() >= before + allowed.len()).then_some(())).await;
 }
 
 #[tokio::test]

@@ -122,6 +122,17 @@ async fn audit_mode_passes_messages_and_writes_a_line_for_each() {
 }
 
 #[tokio::test]
+async fn json_in_a_binary_message_is_no_way_around_the_rules_for_text() {
+    let sockets = Sockets::access("read-only").await;
+    let mut client = sockets.open("/feed").await;
+    let image = frame(bits::FIN | op::BINARY, b"\x89PNG\r\n");
+    client.send(&image).await;
+    sockets.arrived(&image).await;
+    client.send(frame(bits::FIN | op::BINARY, b" {\"subscribe\": \"me\"}")).await;
+    assert_eq!(Seen::next(&mut client).await.close(), (1008, "method_not_allowed".to_owned()));
+}
+
+#[tokio::test]
 async fn binary_messages_pass_unless_a_payment_rule_covers_the_host() {
     let binary = frame(bits::FIN | op::BINARY, b"\x00\x01\x02");
     let free = Sockets::access("read-write").await;

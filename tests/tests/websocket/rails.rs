@@ -1,7 +1,7 @@
 //! Rails stay shut over WebSockets too, whatever the policy says, and however a message is cut up.
 
 use serde_json::json;
-use tollgate_tests::websocket::{ENFORCE, Seen, Sockets, WEBSOCKET, bits, fragments, frame, op, text};
+use tollgate_tests::websocket::{ENFORCE, Seen, Sockets, WEBSOCKET, bits, fragmented, fragments, frame, op, text};
 
 const BROADCAST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["0x02f8"]}"#;
 
@@ -14,6 +14,7 @@ async fn a_rails_call_in_a_message_is_refused_by_what_it_asks() {
         "42{}",
         json!(["rpc", { "jsonrpc": "2.0", "method": "eth_sendRawTransaction", "params": [] }])
     );
+    let not_quite = [&b"{\"\xFF\":1,"[..], &BROADCAST.as_bytes()[1..]].concat();
     let cases = [
         ("plain", text(BROADCAST), "rail_broadcast"),
         ("fragmented", fragments(BROADCAST, 9), "rail_broadcast"),
@@ -21,6 +22,21 @@ async fn a_rails_call_in_a_message_is_refused_by_what_it_asks() {
         ("in a batch", text(&batch), "rail_broadcast"),
         ("after Socket.IO's prefix", text(&socket_io), "rail_broadcast"),
         ("a facilitator's call", text(settle), "rail_facilitator_call"),
+        (
+            "in a binary message",
+            frame(bits::FIN | op::BINARY, BROADCAST.as_bytes()),
+            "rail_broadcast",
+        ),
+        (
+            "in binary fragments",
+            fragmented(op::BINARY, BROADCAST.as_bytes(), 40),
+            "rail_broadcast",
+        ),
+        (
+            "in a binary message that is not quite UTF-8",
+            frame(bits::FIN | op::BINARY, &not_quite),
+            "rail_broadcast",
+        ),
     ];
     for enforcement in [ENFORCE, "enforcement: audit"] {
         let sockets = Sockets::start(&[WEBSOCKET, enforcement, "access: full"], "", "", |setup| setup).await;
@@ -35,13 +51,13 @@ async fn a_rails_call_in_a_message_is_refused_by_what_it_asks() {
         }
         sockets
             .gate
-            .audited(json!({ "method": "WEBSOCKET_TEXT", "decision": "deny", "reason_code": "rail_broadcast" }))
+            .audited(json!({ "method": "WEBSOCKET_BINARY", "decision": "deny", "reason_code": "rail_broadcast" }))
             .await;
         let denied = sockets
             .gate
             .metric("tollgate_rail_denied_total", &[("reason_code", "rail_broadcast")])
             .await;
-        assert!((denied - 5.0).abs() < f64::EPSILON, "{denied}");
+        assert!((denied - 8.0).abs() < f64::EPSILON, "{denied}");
     }
 }
 

@@ -61,6 +61,18 @@ impl Inflater {
         self.stream.set_dictionary(&self.window).map(drop).map_err(|_| Fault::Undecodable)
     }
 
+    /// What a message that begins like this begins with, decompressed; nothing is used up.
+    pub(super) fn peek(&mut self, compressed: &[u8]) -> Vec<u8> {
+        if self.begin().is_err() {
+            return Vec::new();
+        }
+        self.scratch.resize(PIECE, 0);
+        // What came out before an error is what counts.
+        let _ = self.stream.decompress(compressed, &mut self.scratch, FlushDecompress::Sync);
+        let written = usize::try_from(self.stream.total_out()).unwrap_or_default();
+        self.scratch.get(..written).unwrap_or_default().to_vec()
+    }
+
     /// A piece of a message that nobody looks at, so that the next one can refer to it. `most` is what is left of its bound; out comes
     /// what it takes of that.
     pub(super) fn skim(&mut self, compressed: &[u8], most: usize) -> Result<usize, Fault> {

@@ -1,10 +1,11 @@
 //! A client's messages against the rules in force when they are sent.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method};
-use tollgate_policy::{Reason, WEBSOCKET_TEXT};
+use tollgate_policy::{Messages, Reason, WEBSOCKET_TEXT};
 
 use super::super::connection::Connection;
 use super::super::engine::Engine;
@@ -12,7 +13,7 @@ use super::super::head::Head;
 use super::super::record::Record;
 use super::fault::Fault;
 use crate::audit::Protocol;
-use crate::gate::{Denial, Request};
+use crate::gate::{Denial, Request, Ruleset};
 
 /// See the module.
 pub(super) struct Judge<'e> {
@@ -52,19 +53,24 @@ impl<'e> Judge<'e> {
         judged
     }
 
-    async fn judge_text(&self, text: &str) -> Result<(), Denial> {
-        let engine = self.engine;
-        let rules = engine.gate.rules();
+    async fn request(&self, rules: &Ruleset) -> Request<'_> {
         let head = &*self.text;
-        let request = Request {
+        let authority = head.destination.authority();
+        Request {
             destination: &head.destination,
             method: &head.method,
             path: &head.path,
             query: head.query.as_deref(),
             // Those of the handshake have been judged.
             headers: &self.no_fields,
-            caller: engine.caller(&self.connection.client, &rules, head.destination.authority()).await,
-        };
+            caller: self.engine.caller(&self.connection.client, rules, authority).await,
+        }
+    }
+
+    async fn judge_text(&self, text: &str) -> Result<(), Denial> {
+        let engine = self.engine;
+        let rules = engine.gate.rules();
+        let request = self.request(&rules).await;
         let route = engine.gate.judge_message(&rules, &request, text)?;
         engine
             .audit
@@ -78,16 +84,46 @@ impl<'e> Judge<'e> {
         Ok(())
     }
 
-    /// A binary message, which is not read.
+    /// A binary message that begins like JSON: most servers do not ask by what kind of message it came, so it is judged as a text.
+    pub(super) async fn document(&self, bytes: &[u8]) -> Result<(), Denial> {
+        let judged = match self.judge_binary(&self.engine.gate.rules()) {
+            Ok(()) => self.judge_document(bytes).await,
+            refused => refused,
+        };
+        if let Err(denial) = &judged {
+            self.refused(&self.binary, denial).await;
+        }
+        judged
+    }
+
+    async fn judge_document(&self, bytes: &[u8]) -> Result<(), Denial> {
+        let text = String::from_utf8_lossy(bytes);
+        if let Cow::Owned(_) = text {
+            self.engine.gate.judge_body(self.text.path.as_str(), bytes)?;
+        }
+        self.judge_text(&text).await
+    }
+
+    /// Any other binary message, which is not read.
     pub(super) async fn binary(&self) -> Result<(), Denial> {
         let rules = self.engine.gate.rules();
+        let mut judged = self.judge_binary(&rules);
+        if judged.is_ok() && self.engine.gate.messages(&rules, &self.request(&rules).await) == Messages::Operations {
+            let detail = "a binary message holds no operation that could be judged, and the policy's rules are about operations";
+            judged = Err(Denial::new(Reason::UninspectableTraffic, detail));
+        }
+        if let Err(denial) = &judged {
+            self.refused(&self.binary, denial).await;
+        }
+        judged
+    }
+
+    fn judge_binary(&self, rules: &Ruleset) -> Result<(), Denial> {
         if !rules.must_be_readable(&self.binary.destination.authority().host) {
             return Ok(());
         }
         let detail = "a binary message could carry a payment that cannot be read, and a payment rule covers this host";
-        let denial = Denial::new(Reason::UninspectableTraffic, detail);
-        self.refused(&self.binary, &denial).await;
-        Err(denial)
+        Err(Denial::new(Reason::UninspectableTraffic, detail))
     }
 
     /// Frames that are none, or a message that cannot be read.

@@ -1,15 +1,19 @@
 //! A client's frames, put together into messages: bytes in as they come, out what may be judged and what then may leave.
 //!
 //! No I/O and no rules: how the bytes were cut into reads makes no difference. A text message comes out whole, with its frames byte for
-//! byte as the client sent them; a binary message comes out piece by piece, unread; control frames come out at once, also between the
-//! fragments of a message that is still being held.
+//! byte as the client sent them, and so does a binary message that begins like JSON, which many servers take for a text. Any other binary
+//! message comes out piece by piece, unread; control frames come out at once, also between the fragments of a message that is still held.
 
 use bytes::{Bytes, BytesMut};
 
+use super::super::body::{Look, look};
 use super::extension::Encoding;
 use super::fault::Fault;
 use super::frame::{FrameHead, Kind, unmask};
 use super::inflate::Inflater;
+
+/// How much of a binary message is looked at to see what it is.
+const PEEK: usize = 4 << 10;
 
 /// How much of a message is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +34,14 @@ pub enum Passage {
         /// Its frames as they came.
         frames: Bytes,
     },
-    /// A piece of a binary message.
+    /// A whole binary message that begins like JSON.
+    Document {
+        /// What is in it.
+        bytes: Vec<u8>,
+        /// Its frames as they came.
+        frames: Bytes,
+    },
+    /// A piece of any other binary message.
     Binary(Bytes),
     /// A ping or pong.
     Beat(Bytes),
@@ -55,8 +66,9 @@ enum Message {
     Binary(Passing),
 }
 
-/// A text message, up to its last whole frame.
+/// A text message, or a binary one that begins like JSON, up to its last whole frame.
 struct Held {
+    kind: Kind,
     frames: BytesMut,
     payload: Vec<u8>,
     fragments: usize,
@@ -144,12 +156,19 @@ impl MessageReader {
             if head.is_control() {
                 return self.control(&head, mask);
             }
-            if head.kind == Kind::Binary || matches!(self.message, Message::Binary(_)) {
+            let unread = match head.kind {
+                Kind::Binary => match self.look_at(&head, mask) {
+                    Some(look) => look == Look::OtherThanJson,
+                    None => return Ok(None),
+                },
+                _ => matches!(self.message, Message::Binary(_)),
+            };
+            if unread {
                 return self.binary(&head, mask).map(Some);
             }
-            let Some(()) = self.text(&head, mask)? else { return Ok(None) };
+            let Some(()) = self.hold(&head, mask)? else { return Ok(None) };
             if head.is_last() {
-                return self.whole_text().map(Some);
+                return self.whole().map(Some);
             }
         }
     }
@@ -185,8 +204,25 @@ impl MessageReader {
         Ok((self.buffer.len() >= size).then(|| self.buffer.split_to(size)))
     }
 
-    /// Takes in a frame of a text message.
-    fn text(&mut self, head: &FrameHead, mask: [u8; 4]) -> Result<Option<()>, Fault> {
+    /// How a binary message begins; `None` until enough of its first frame is there.
+    fn look_at(&mut self, head: &FrameHead, mask: [u8; 4]) -> Option<Look> {
+        let enough = usize::try_from(head.payload).unwrap_or(usize::MAX).min(PEEK);
+        let there = self.buffer.get(head.size..).unwrap_or_default();
+        let there = there.get(..enough.min(there.len())).unwrap_or_default();
+        let mut begun = Vec::with_capacity(there.len());
+        unmask(there, mask, 0, &mut begun);
+        let complete = there.len() == enough;
+        if let Some(inflater) = self.inflater.as_mut().filter(|_| head.is_compressed()) {
+            begun = inflater.peek(&begun);
+        }
+        match look(&begun) {
+            Look::Undecided if !complete => None,
+            look => Some(look),
+        }
+    }
+
+    /// Takes in a frame of a message that is held.
+    fn hold(&mut self, head: &FrameHead, mask: [u8; 4]) -> Result<Option<()>, Fault> {
         let Bounds { message: most, fragments } = self.bounds;
         let (so_far, count) = match &self.message {
             Message::Text(text) => (text.frames.len(), text.fragments),
@@ -205,6 +241,7 @@ impl MessageReader {
             Message::Text(text) => text,
             message => {
                 *message = Message::Text(Held {
+                    kind: head.kind,
                     frames: BytesMut::new(),
                     payload: Vec::new(),
                     fragments: 0,
@@ -220,7 +257,7 @@ impl MessageReader {
         Ok(Some(()))
     }
 
-    fn whole_text(&mut self) -> Result<Passage, Fault> {
+    fn whole(&mut self) -> Result<Passage, Fault> {
         let Message::Text(held) = std::mem::replace(&mut self.message, Message::None) else {
             return Err(Fault::Sequence);
         };
@@ -228,9 +265,14 @@ impl MessageReader {
             Some(inflater) if held.compressed => inflater.message(&held.payload, self.bounds.message)?,
             _ => held.payload,
         };
-        Ok(Passage::Text {
-            text: String::from_utf8(bytes).map_err(|_| Fault::NotUtf8)?,
-            frames: held.frames.freeze(),
+        let frames = held.frames.freeze();
+        Ok(match held.kind {
+            Kind::Binary if look(&bytes) == Look::Json => Passage::Document { bytes, frames },
+            Kind::Binary => Passage::Binary(frames),
+            _ => Passage::Text {
+                text: String::from_utf8(bytes).map_err(|_| Fault::NotUtf8)?,
+                frames,
+            },
         })
     }
 

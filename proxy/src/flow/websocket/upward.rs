@@ -110,6 +110,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Upward<'_, R, W> {
                     passed = Passed::Messages;
                     frames
                 }
+                Ok(Some(Passage::Document { bytes, frames })) => {
+                    self.judge.document(&bytes).await.map_err(|denial| Stop::refused(&denial))?;
+                    passed = Passed::Messages;
+                    frames
+                }
                 Ok(Some(Passage::Binary(piece))) => {
                     self.judge.binary().await.map_err(|denial| Stop::refused(&denial))?;
                     passed = Passed::Messages;

@@ -270,6 +270,45 @@ fn binary_messages_of_any_size_pass_in_pieces() {
     assert_eq!((out, fault), (expected, None));
 }
 
+#[test]
+fn a_binary_message_that_begins_like_json_is_held_and_read() {
+    let document = |bytes: &[u8], frames: &[Vec<u8>]| Passage::Document {
+        bytes: bytes.to_vec(),
+        frames: frames.concat().into(),
+    };
+    let call = br#"{"method":"eth_call"}"#;
+    for parts in [
+        vec![frame(FIN, BINARY, call)],
+        vec![frame(MORE, BINARY, &call[..1]), frame(FIN, CONTINUATION, &call[1..])],
+        vec![
+            frame(MORE, BINARY, b""),
+            frame(MORE, CONTINUATION, &call[..5]),
+            frame(FIN, CONTINUATION, &call[5..]),
+        ],
+    ] {
+        assert_eq!(read(Encoding::Plain, &parts.concat()), (vec![document(call, &parts)], None));
+    }
+    for takeover in [Takeover::Kept, Takeover::Dropped] {
+        let packed = compressed(&mut deflater(), call);
+        let parts = [frame(PACKED_MORE, BINARY, &packed[..3]), frame(FIN, CONTINUATION, &packed[3..])];
+        assert_eq!(
+            read(Encoding::Deflate(takeover), &parts.concat()),
+            (vec![document(call, &parts)], None)
+        );
+    }
+    // What only might have become JSON passes once it is known.
+    for bytes in [&b"  "[..], b"", b"\0\0\0\0{", b"\x0A\x05hello"] {
+        let one = frame(FIN, BINARY, bytes);
+        assert_eq!(
+            read(Encoding::Plain, &one),
+            (vec![Passage::Binary(one.clone().into())], None),
+            "{bytes:?}"
+        );
+    }
+    let long = frame(FIN, BINARY, &[b'['; 2000]);
+    assert_eq!(fault(Encoding::Plain, &[long]), Some(Fault::TooLarge(1024)));
+}
+
 prop_compose! {
     fn any_frame()(
         bits in prop_oneof![4 => Just(FIN), 3 => Just(MORE), 1 => Just(PACKED), 1 => Just(PACKED_MORE)],
@@ -321,7 +360,7 @@ proptest! {
         let bytes = frames.concat();
         let (out, fault) = read(Encoding::Deflate(Takeover::Kept), &bytes);
         let left: usize = out.iter().map(|passage| match passage {
-            Passage::Text { frames, .. } => frames.len(),
+            Passage::Text { frames, .. } | Passage::Document { frames, .. } => frames.len(),
             Passage::Binary(bytes) | Passage::Beat(bytes) | Passage::Close(bytes) => bytes.len(),
         }).sum();
         prop_assert!(left <= bytes.len());
