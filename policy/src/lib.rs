@@ -4,7 +4,8 @@
 //! all decide through it, so a dry run can't disagree with the runtime.
 //!
 //! The way through the house: [`load()`] reads a file into a document, validates it and compiles it into a [`Policy`]; a request's
-//! target becomes a [`Target`] and a [`CanonicalPath`]; [`Policy::decide`] judges; [`check_addresses`] judges where it is dialled.
+//! target becomes a [`Target`] and a [`CanonicalPath`]; [`Policy::decide`] judges; where it says that the body decides, a
+//! [`BodyReading`] makes [`Operation`]s of it, and [`Policy::decide_each`] judges those; [`check_addresses`] judges where it is dialled.
 
 pub mod address;
 pub mod compare;

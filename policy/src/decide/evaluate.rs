@@ -179,7 +179,7 @@ fn operation_in_message(endpoint: &Endpoint, request: &HttpFacts<'_>) -> Option<
 }
 
 fn judge_operation(endpoint: &Endpoint, rules: &BodyRules, binary: BinaryMatch, request: &HttpFacts<'_>) -> Step {
-    if !endpoint.path.matches(request.path.as_str()) || request.is_message() {
+    if !rules.covers(request.path.as_str()) || request.is_message() {
         return Step::OtherEndpointPath;
     }
     let judgement = request.operation.map(|operation| rules.judge(operation));

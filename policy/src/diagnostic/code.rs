@@ -148,6 +148,8 @@ codes! {
     ApexNotCovered = "apex-not-covered";
     /// A deny rule for what is below a path does not cover the path itself.
     DenyMissesBase = "deny-misses-base";
+    /// An mcp endpoint without a path: every GET on its host passes as the server's stream.
+    McpWithoutPath = "mcp-without-path";
     /// No rule at all: everything is denied.
     NoPolicies = "no-policies";
 
@@ -167,6 +169,7 @@ impl Code {
                 | Code::NoRules
                 | Code::IncompleteMatcher
                 | Code::EnforcementOmitted
+                | Code::McpWithoutPath
                 | Code::NoBinaries
                 | Code::NoEndpoints
         )

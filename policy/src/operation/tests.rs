@@ -61,7 +61,7 @@ proptest! {
         (spread, fragment) in selection(),
         kind in prop::sample::select(vec!["query", "mutation", "subscription"]),
     ) {
-        let document = format!("fragment F0 on T {{ {fragment} ...F1 }} {kind} N {{ {text} ...F0 }} fragment F1 on T {{ last ...F0 }}");
+        let document = format!("fragment P0 on T {{ {fragment} ...P1 }} {kind} N {{ {text} ...P0 }} fragment P1 on T {{ last ...P0 }}");
         let operations = super::document(&document, Some("N")).unwrap();
         let root = operations.first().unwrap();
         let mut expected: Vec<&str> = direct.iter().chain(&spread).map(String::as_str).chain(["last"]).collect();
@@ -123,8 +123,9 @@ fn nesting_and_numbers_are_bounded() {
         Err(OperationError::Document)
     );
     // A long chain of fragments costs no stack.
-    let chain: String = (0..1_500).map(|i| format!("fragment F{i} on T{{...F{}}}", i + 1)).collect();
-    let document_text = format!("{{...F0}} {chain} fragment F1500 on T{{last}}");
+    let chain: Vec<String> = (0..1_500).map(|i| format!("fragment P{i} on T{{...P{}}}", i + 1)).collect();
+    let chain = chain.concat();
+    let document_text = format!("{{...P0}} {chain} fragment P1500 on T{{last}}");
     assert_eq!(
         document(&document_text, None).unwrap().first().unwrap().fields.as_ref(),
         [Box::from("last")]

@@ -2,6 +2,7 @@
 
 use super::{GraphqlRules, JsonRpcRules, McpRules};
 use crate::decide::{RuleLabel, RuleList};
+use crate::matcher::EndpointPath;
 use crate::operation::{BodyProtocol, BodyReading, Operation};
 
 /// How bodies are read, and what may be asked for in them.
@@ -9,6 +10,8 @@ use crate::operation::{BodyProtocol, BodyReading, Operation};
 pub(crate) struct BodyRules {
     pub(crate) reading: BodyReading,
     pub(crate) rules: OperationRules,
+    /// The endpoint's path in lower case; see [`BodyRules::covers`].
+    pub(crate) path: EndpointPath,
 }
 
 /// By protocol.
@@ -38,6 +41,18 @@ pub(crate) enum Judgement {
 pub(crate) type Held = (RuleLabel, Option<&'static str>);
 
 impl BodyRules {
+    /// Whether a server may take the path for the endpoint's: many do so in any case, and with a slash behind it. A broader rule of
+    /// another endpoint must not be reached by `/GraphQL/`.
+    pub(crate) fn covers(&self, path: &str) -> bool {
+        let bare = path.trim_end_matches('/');
+        if bare.bytes().any(|b| b.is_ascii_uppercase()) {
+            let lower = path.to_ascii_lowercase();
+            self.path.matches(&lower) || self.path.matches(lower.trim_end_matches('/'))
+        } else {
+            self.path.matches(path) || self.path.matches(bare)
+        }
+    }
+
     pub(crate) fn protocol(&self) -> BodyProtocol {
         self.reading.protocol
     }

@@ -1,8 +1,9 @@
 //! Endpoints of the protocols that are told apart by their bodies: what they have in common.
 
-use super::{graphql, json_rpc, lists, mcp};
+use super::{graphql, json_rpc, lists, mcp, pattern};
 use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::document::{At, BodySection, EndpointSection};
+use crate::matcher::EndpointPath;
 use crate::operation::{BodyProtocol, BodyReading, ToolNames};
 use crate::policy::{BodyRules, OperationRules, Tls, Traffic};
 
@@ -35,7 +36,14 @@ pub(super) fn compile(section: &mut EndpointSection, protocol: BodyProtocol, tls
             },
         },
         rules: rules?,
+        path: any_case(section),
     }))
+}
+
+/// What is wrong with the path is reported where it is read; until then it is every path.
+fn any_case(section: &EndpointSection) -> EndpointPath {
+    let text = section.path.as_ref().map_or("", |path| path.value.as_str());
+    EndpointPath::parse(&pattern::canonical(text).to_ascii_lowercase()).unwrap_or(EndpointPath::Any)
 }
 
 fn limit(bytes: Option<&At<i64>>, found: &mut Diagnostics) -> Option<usize> {

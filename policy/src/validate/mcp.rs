@@ -45,6 +45,16 @@ pub(super) fn compile(section: &mut EndpointSection, found: &mut Diagnostics) ->
         let hint = "name the server; the protocol alone covers no host";
         found.error(Code::MissingKey, section.at, "an endpoint with `protocol: mcp` needs `host`", hint);
     }
+    let path = section.path.as_ref().map_or("", |path| path.value.as_str());
+    if matches!(path, "" | "**" | "/**") {
+        let message = "without `path`, every GET on the host passes as the server's stream";
+        found.warn(
+            Code::McpWithoutPath,
+            section.at,
+            message,
+            "write the server's path, such as `path: /mcp`",
+        );
+    }
     let options = section.body.mcp.as_ref();
     let all = options.and_then(|options| options.allow_all_known_mcp_methods.as_ref());
     let reader = Reader {

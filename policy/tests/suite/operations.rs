@@ -130,6 +130,39 @@ network_policies:
 }
 
 #[test]
+fn another_spelling_of_the_path_does_not_lead_around_the_rules() {
+    let policy = crate::judge::policy(
+        "version: 1
+network_policies:
+  api:
+    endpoints:
+      - { host: api.example.com, port: 443, protocol: rest, enforcement: enforce, access: full }
+      - { host: api.example.com, port: 443, path: /graphQL, protocol: graphql, enforcement: enforce, access: read-only }
+      - { host: api.example.com, port: 443, path: '/mcp/**', protocol: mcp, enforcement: enforce, rules: [ { allow: { method: ping } } ] }
+    binaries: [ { path: /usr/bin/curl } ]
+",
+    );
+    let mutation = json("mutation { drop }");
+    for path in [
+        "/graphQL",
+        "/graphql",
+        "/GRAPHQL/",
+        "/graphQL/",
+        "/./graphQL",
+        "/graph%51L",
+        "//graphql//",
+    ] {
+        let line = format!("POST {path}");
+        assert_eq!(ask(&policy, &line, "", &mutation), "deny:operation_not_allowed", "{path}");
+    }
+    for path in ["/mcp", "/MCP", "/mcp/", "/Mcp/x"] {
+        let line = format!("POST {path}");
+        assert_eq!(ask(&policy, &line, "", &call("drop")), "deny:operation_not_allowed", "{path}");
+    }
+    assert_eq!(ask(&policy, "POST /graphql2", "", &mutation), "allow");
+}
+
+#[test]
 fn a_hard_denial_in_a_batch_wins_over_one_that_is_only_audited() {
     let policy = rule("host: api.example.com\nport: 443\nprotocol: json-rpc\nenforcement: audit\nrules:\n  - allow: { method: a }\n");
     let body = r#"[{"jsonrpc":"2.0","id":1,"method":"b"},{"jsonrpc":"2.0","id":1,"result":1}]"#;
