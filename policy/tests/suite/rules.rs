@@ -379,6 +379,42 @@ network_policies:
 }
 
 #[test]
+fn an_auditing_rule_for_another_program_does_not_soften_a_denial() {
+    let source = "
+version: 1
+network_policies:
+  everybody:
+    endpoints: [ { host: api.example.com, port: 443, protocol: rest, enforcement: enforce, access: read-only } ]
+    binaries: [ { path: '/**' } ]
+  agent:
+    endpoints:
+      - host: api.example.com
+        port: 443
+        path: /admin/**
+        protocol: rest
+        enforcement: audit
+        access: full
+        deny_rules: [ { method: POST, path: /admin/keys } ]
+    binaries: [ { path: /usr/bin/agent } ]
+";
+    let policy = policy(source);
+    let host = Host::parse("api.example.com").unwrap();
+    let path = CanonicalPath::parse("/admin/keys", EncodedSlash::Reject).unwrap();
+    let decision = policy.decide(&Facts {
+        host: &host,
+        port: 443,
+        caller: Caller::Unidentified,
+        request: Some(HttpFacts {
+            method: "POST",
+            path: &path,
+            query: None,
+            operation: None,
+        }),
+    });
+    assert_eq!(crate::judge::verdict(&decision.action), "deny:denied_by_rule");
+}
+
+#[test]
 fn treatment_follows_the_endpoints_that_match() {
     let inspection = |endpoint: &str| {
         let policy = rule(endpoint);

@@ -119,7 +119,8 @@ impl<'a> Merged<'a> {
             Step::OtherHttpMethod => self.rule_out(endpoint, Reason::MethodNotAllowed),
             Step::Never => self.rule_out(endpoint, Reason::OperationNotAllowed),
         }
-        if step != Step::OtherEndpointPath && !matches!(endpoint.traffic, Traffic::L4) {
+        // An endpoint that may be for another caller can deny, but must not say that denials are only audited.
+        if binary == BinaryMatch::Matches && step != Step::OtherEndpointPath && !matches!(endpoint.traffic, Traffic::L4) {
             self.select(endpoint);
             // One endpoint that judges them is enough, or a wider `rest` endpoint would leave them unread.
             if let Traffic::WebSocket(rules) = &endpoint.traffic {
