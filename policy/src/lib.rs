@@ -17,6 +17,7 @@ pub mod path;
 pub mod policy;
 pub mod query;
 pub mod reason;
+pub mod source;
 pub mod target;
 mod validate;
 pub mod yaml;
@@ -26,11 +27,12 @@ pub use decide::{
     Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Outcome, Process, Refusal, RuleLabel, RuleList,
     RuleTrace, Treatment,
 };
-pub use diagnostic::{Code, Diagnostic, Position, Severity};
+pub use diagnostic::{Code, Diagnostic, Position, Severity, Style};
 pub use host::{Authority, Host, HostError};
 pub use load::{ConfigFault, Limits, Loaded, MiddlewareSchema, load, load_within};
 pub use matcher::HostPattern;
 pub use path::{CanonicalPath, EncodedSlash, PathError};
-pub use policy::{EndpointView, Enforcement, Middleware, OnError, Policy, Protocol, Selection, Tls};
+pub use policy::{BinaryView, EndpointView, Enforcement, Middleware, OnError, Policy, Protocol, Selection, Tls};
 pub use reason::{Group, Reason};
+pub use source::{Source, SourceId, Sources};
 pub use target::{AbsoluteForm, Target};

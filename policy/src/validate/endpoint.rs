@@ -192,10 +192,12 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
     match protocol.value.to_ascii_lowercase().as_str() {
         "" => DeclaredProtocol::L4,
         "rest" => DeclaredProtocol::Rest,
-        later @ ("graphql" | "websocket" | "json-rpc" | "mcp" | "tcp" | "sql") => {
+        other @ ("tcp" | "sql") => {
+            not_ours(other, protocol.at, found);
+            DeclaredProtocol::NotYet
+        }
+        later @ ("graphql" | "websocket" | "json-rpc" | "mcp") => {
             let hint = match later {
-                "tcp" => "leave `protocol` out: clients that use the proxy reach the endpoint by CONNECT",
-                "sql" => "leave `protocol` out to allow the connection without reading it",
                 "websocket" => "write `protocol: rest` and allow the GET of the handshake",
                 _ => "write `protocol: rest` and allow the method and path it is served at",
             };
@@ -216,9 +218,37 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
     }
 }
 
+/// Protocols that a proxy for HTTP clients has no part in.
+fn not_ours(protocol: &str, at: Position, found: &mut Diagnostics) {
+    let (message, hint) = match protocol {
+        "tcp" => (
+            "`protocol: tcp` redirects connections that know no proxy, which is the sandbox's to do",
+            "leave `protocol` out: clients that use the proxy reach the host and port by CONNECT",
+        ),
+        _ => (
+            "`protocol: sql` is not enforced: no statement is read",
+            "leave `protocol` out to allow host and port, and let the database's own grants say what a statement may do",
+        ),
+    };
+    found.error(Code::NotEnforcedHere, at, message, hint);
+}
+
 fn not_yet(field: &LaterField, found: &mut Diagnostics) {
+    if let LaterWhy::Credentials = field.why {
+        let hint = match field.name {
+            "credential_signing" | "signing_service" | "signing_region" => {
+                "remove it; let a signing proxy hold the AWS keys and list that proxy's host, or give the client its own short-lived keys"
+            }
+            "credential_binding" => "remove it; the operator binds placeholders to hosts under `credentials` of tollgate.yaml",
+            "allow_uninspected_credentials" => "remove it; a credential is put in only where requests are read",
+            _ => "remove it; placeholders are replaced in header values only, for the hosts that `credentials` of tollgate.yaml binds",
+        };
+        let message = format!("`{}` is not done here: the operator holds the credentials", field.name);
+        found.error(Code::NotEnforcedHere, field.at, message, hint);
+        return;
+    }
     let hint = match field.why {
-        LaterWhy::Credentials => "remove it; credentials for a host are configured by the operator of the gate",
+        LaterWhy::Credentials => "",
         LaterWhy::Graphql => "remove it, and allow the method and path of the GraphQL endpoint with `protocol: rest`",
         LaterWhy::JsonRpc | LaterWhy::Mcp => "remove it, and allow the method and path of the server with `protocol: rest`",
         LaterWhy::Sql => "remove it; SQL is not read",

@@ -135,7 +135,6 @@ fn deny_rules(rules: At<Vec<MatcherSection>>, found: &mut Diagnostics) -> Option
         found.error(Code::EmptyRules, rules.at, "`deny_rules` is empty", "leave the key out");
         return None;
     }
-    super::lint::deny_misses_base(&rules.value, found);
     let mut compiled = Vec::with_capacity(rules.value.len());
     let mut complete = true;
     for (index, matcher) in rules.value.into_iter().enumerate() {

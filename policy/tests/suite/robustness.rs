@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use crate::judge::{Schema, loaded};
-use tollgate_policy::{Code, Limits, Position, load_within};
+use tollgate_policy::{Code, Limits, Position, Sources, Style, load_within};
 
 const COMPLETE: &str = include_str!("../fixtures/good/complete.yaml");
 
@@ -59,7 +59,7 @@ fn more_nodes_than_allowed_are_not_read() {
         nodes: 1_000,
         ..Limits::default()
     };
-    let loaded = load_within(&source, &Schema, limits);
+    let loaded = load_within(&Sources::one("p", source), &Schema, limits);
     assert_eq!(loaded.diagnostics[0].code, Code::YamlSyntax);
     assert_eq!(loaded.diagnostics[0].message, "the policy is too large");
 }
@@ -96,7 +96,7 @@ proptest! {
         let loaded = loaded(&source);
         prop_assert_eq!(loaded.policy.is_none(), loaded.diagnostics.iter().any(tollgate_policy::Diagnostic::is_error));
         for diagnostic in &loaded.diagnostics {
-            let _ = diagnostic.render("p", &source);
+            let _ = Sources::one("p", source.as_str()).render(diagnostic, Style::Plain);
         }
     }
 
@@ -109,7 +109,7 @@ proptest! {
         prop_assert!(loaded.diagnostics.is_sorted_by_key(|diagnostic| diagnostic.line));
         for diagnostic in &loaded.diagnostics {
             prop_assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
-            let _ = diagnostic.render("p", &source);
+            let _ = Sources::one("p", source.as_str()).render(diagnostic, Style::Plain);
         }
     }
 }

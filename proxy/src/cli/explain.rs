@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue, Method};
+use tollgate_policy::Sources;
 
 use super::{CliError, Documents, Exit, output};
 use crate::audit::Process;
@@ -52,7 +53,7 @@ pub(super) struct Arguments {
 /// A decision, with all that there is to show of it.
 struct Explained<'a> {
     method: &'a Method,
-    policy_file: &'a Path,
+    sources: &'a Sources,
     binary: Option<&'a str>,
     run: DryRun,
     /// What the decision rests on that the run time may find otherwise.
@@ -76,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     Ok(if explained.run.outcome.is_ok() { Exit::Yes } else { Exit::No })
 }
 
-async fn explain<'a>(arguments: &'a Arguments, rehearsal: &Rehearsal) -> Result<Explained<'a>, CliError> {
+async fn explain<'a>(arguments: &'a Arguments, rehearsal: &'a Rehearsal) -> Result<Explained<'a>, CliError> {
     let body = match &arguments.body {
         None => Bytes::new(),
         Some(file) => std::fs::read(file)
@@ -107,7 +108,7 @@ async fn explain<'a>(arguments: &'a Arguments, rehearsal: &Rehearsal) -> Result<
     let notes = notes(&run, binary, rehearsal.engine.binaries);
     Ok(Explained {
         method: &arguments.method,
-        policy_file: &arguments.documents.policy,
+        sources: &rehearsal.sources,
         binary,
         run,
         notes,

@@ -20,7 +20,7 @@ use thiserror::Error;
 use crate::config::ConfigError;
 use crate::demo::DemoError;
 use crate::logging::{self, LogFormat, LoggingError};
-use crate::serve::{RehearsalError, StartError};
+use crate::serve::{RehearsalError, StartError, Unreadable};
 
 pub use documents::Documents;
 pub use run::Listeners;
@@ -55,6 +55,9 @@ pub enum CliError {
     /// The operator's file.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The policy.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// The log.
     #[error("tollgate: error[log-filter]: {0}")]
     Logging(#[from] LoggingError),
@@ -90,7 +93,7 @@ impl From<RehearsalError> for CliError {
     fn from(error: RehearsalError) -> Self {
         match error {
             RehearsalError::Start(error) => CliError::Start(error),
-            RehearsalError::Unreadable(error) => CliError::Config(error),
+            RehearsalError::Unreadable(error) => CliError::Unreadable(error),
             RehearsalError::Policy(findings) => CliError::Policy(findings),
         }
     }
