@@ -6,6 +6,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod check;
+
 use std::path::Path;
 use std::process::{Command, Output};
 

@@ -8,6 +8,7 @@
 
 mod addresses;
 mod authority;
+mod fragments;
 mod hygiene;
 mod operation;
 mod paths;

@@ -31,7 +31,7 @@ impl Operator {
     fn of_defaults() -> Result<Self, CliError> {
         let config = Config::default();
         let rails = Rails::new(&config.rails).map_err(StartError::Rails)?;
-        Ok(Operator { file: None, config, rails })
+        Ok(Operator { config, rails })
     }
 }
 
