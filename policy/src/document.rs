@@ -8,14 +8,14 @@ mod join;
 mod later;
 mod matcher;
 mod middleware;
-mod reader;
+pub(crate) mod reader;
 mod rule;
 mod sandbox;
 mod tree;
 
 use crate::diagnostic::{Diagnostics, Position};
 use crate::load::Limits;
-use crate::source::SourceId;
+use crate::source::{SourceId, Sources};
 
 pub(crate) use endpoint::EndpointSection;
 pub(crate) use later::{LaterField, LaterWhy};
@@ -23,7 +23,7 @@ pub(crate) use matcher::{AllowEntry, MatcherSection, QueryEntry, QueryValue};
 pub(crate) use middleware::MiddlewareSection;
 pub(crate) use rule::{BinaryEntry, RuleSection};
 pub(crate) use sandbox::{FilesystemSection, LandlockSection, ProcessSection};
-pub(crate) use tree::Node;
+pub(crate) use tree::{Node, Value};
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -43,6 +43,14 @@ pub(crate) struct Document {
     pub(crate) process: Option<At<ProcessSection>>,
     pub(crate) rules: Vec<RuleSection>,
     pub(crate) middlewares: Vec<MiddlewareSection>,
+}
+
+/// The files as trees, for those who show them and do not judge them; `None` where one is no YAML.
+pub(crate) fn trees(sources: &Sources, limits: Limits, found: &mut Diagnostics) -> Option<Vec<Node>> {
+    sources
+        .iter()
+        .map(|(id, source)| tree::parse(id, source.text(), limits, found))
+        .collect()
 }
 
 /// Reads the text; `None` where there is no document to go on with.

@@ -8,7 +8,7 @@ mod ambiguity;
 mod endpoint;
 mod lint;
 mod middleware;
-mod pattern;
+pub(crate) mod pattern;
 mod rest;
 mod rule;
 mod sandbox;

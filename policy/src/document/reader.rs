@@ -1,6 +1,8 @@
 //! Maps read key by key, and values by type; what doesn't fit becomes a finding, and reading goes on.
 
 mod advice;
+#[cfg(test)]
+pub(crate) mod asked;
 
 use super::At;
 use super::tree::{Node, Value};
@@ -82,6 +84,8 @@ impl MapReader {
 
     /// Reports the keys that nobody asked for.
     pub(super) fn finish(self, found: &mut Diagnostics) {
+        #[cfg(test)]
+        asked::note(self.what, &self.asked);
         for (key, at, value) in &self.entries {
             if value.is_none() || found.is_full(Severity::Error) {
                 continue;

@@ -18,7 +18,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries
 }
 
-fn fixtures(folder: &str) -> Vec<PathBuf> {
+pub(crate) fn fixtures(folder: &str) -> Vec<PathBuf> {
     entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(folder))
 }
 
@@ -26,7 +26,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-fn sources(path: &Path) -> Sources {
+pub(crate) fn sources(path: &Path) -> Sources {
     if !path.is_dir() {
         return Sources::one(name(path), std::fs::read(path).unwrap());
     }
@@ -35,7 +35,7 @@ fn sources(path: &Path) -> Sources {
     files.collect::<Vec<_>>().into()
 }
 
-fn rendered(path: &Path) -> (String, Loaded) {
+pub(crate) fn rendered(path: &Path) -> (String, Loaded) {
     let sources = sources(path);
     let loaded = load_within(&sources, &Schema, Limits::default());
     (sources.render_all(&loaded.diagnostics, Style::Plain) + "\n", loaded)

@@ -3,8 +3,10 @@
 mod addresses;
 mod agreement;
 mod broken;
+mod effective;
 mod hosts;
 mod judge;
 mod paths;
 mod robustness;
 mod rules;
+mod schema;

@@ -3,6 +3,7 @@
 //! The words are those of `run` and of a reload: the same loader, the same rail and payment findings.
 
 mod checked;
+mod effective;
 mod links;
 mod operator;
 mod report;
@@ -37,21 +38,37 @@ pub(super) struct Arguments {
     /// For reading, or one document for machines
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
+    /// Print the policy as the gate has it: every key with where its value comes from, and what holds besides the policy
+    #[arg(long, conflicts_with = "format")]
+    effective: bool,
 }
 
-pub(super) fn run(Arguments { files, policy, format }: &Arguments) -> Result<Exit, CliError> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
+    let Arguments {
+        files,
+        policy,
+        format,
+        effective,
+    } = arguments;
     let style = match format {
         Format::Human => output::style(),
         Format::Json | Format::Sarif => Style::Plain,
     };
     let operator = Operator::among(files)?;
     let checked = check(files, policy, &operator, style);
+    let exit = worst(&checked);
     match format {
+        Format::Human if *effective => {
+            report::findings(&checked);
+            if exit == Exit::Yes {
+                output::verbatim(&effective::document(&policies(files, policy), &operator)?);
+            }
+        }
         Format::Human => report::human(&checked),
         Format::Json => report::json(&checked),
         Format::Sarif => output::result(sarif::document(&checked)),
     }
-    Ok(worst(&checked))
+    Ok(exit)
 }
 
 fn check(files: &[PathBuf], joined: &[PathBuf], operator: &Operator, style: Style) -> Vec<Checked> {
@@ -64,9 +81,22 @@ fn check(files: &[PathBuf], joined: &[PathBuf], operator: &Operator, style: Styl
         }
     }
     if !joined.is_empty() {
-        checked.extend(Checked::policy(&PolicyPaths::from(joined.to_vec()), operator, style));
+        checked.extend(Checked::policy(&joined.to_vec().into(), operator, style));
     }
     checked
+}
+
+/// Each file by itself, and those that are one policy.
+fn policies(files: &[PathBuf], joined: &[PathBuf]) -> Vec<PolicyPaths> {
+    let mut policies: Vec<PolicyPaths> = files
+        .iter()
+        .filter(|file| !is_operators(file))
+        .map(|file| file.clone().into())
+        .collect();
+    if !joined.is_empty() {
+        policies.push(joined.to_vec().into());
+    }
+    policies
 }
 
 fn worst(checked: &[Checked]) -> Exit {

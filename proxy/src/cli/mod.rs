@@ -11,6 +11,7 @@ mod exec;
 mod explain;
 mod output;
 mod run;
+mod schema;
 
 use std::process::ExitCode;
 
@@ -122,6 +123,8 @@ enum Command {
     Check(check::Arguments),
     /// Say whether a request would be let out, and why: exit 0 if it would, 1 if not, 2 if the policy can't be used
     Explain(explain::Arguments),
+    /// Print the JSON Schema of a file, for editors
+    Schema(schema::Arguments),
     /// Show the three rules at work, on this machine alone
     Demo(demo::Arguments),
 }
@@ -162,6 +165,7 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
         Command::Env(arguments) => env::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Schema(arguments) => Ok(schema::run(arguments)),
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

@@ -236,3 +236,72 @@ async fn bytes_that_are_no_text_have_a_place() {
         stderr(&output)
     );
 }
+
+#[tokio::test]
+async fn effective_shows_the_policy_that_the_gate_has_and_what_holds_besides() {
+    let dir = TempDir::new().unwrap();
+    write(&dir, "a.yaml", GOOD);
+    write(&dir, "b.yaml", &GOOD.replace("  api:", "  other:"));
+    write(
+        &dir,
+        "tollgate.yaml",
+        "rails: { hosts: [pay.example.test] }\npayments: { max_amount: \"0.50\" }\n",
+    );
+    let arguments = ["check", "tollgate.yaml", "--policy", "a.yaml", "--policy", "b.yaml", "--effective"];
+    let output = tollgate(dir.path(), &arguments).await;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (policy, besides) = text.split_once("---\n").unwrap();
+    for (line, origin) in [
+        ("  other:", "b.yaml:3"),
+        ("tls: \"\"", "default"),
+        ("- allow: { method: HEAD, path: \"**\" }", "access: read-only, a.yaml:5"),
+    ] {
+        let shown = policy
+            .lines()
+            .any(|shown| shown.contains(line) && shown.ends_with(&format!("# {origin}")));
+        assert!(shown, "{line} # {origin} is not in\n{policy}");
+    }
+    for (line, origin) in [
+        ("- facilitator.x402.org", "built in: a facilitator"),
+        ("- pay.example.test", "tollgate.yaml"),
+        ("max_amount: \"0.50\"", "tollgate.yaml"),
+        ("clock_skew: 10s", "default"),
+    ] {
+        let shown = besides
+            .lines()
+            .any(|shown| shown.contains(line) && shown.contains(&format!("# {origin}")));
+        assert!(shown, "{line} # {origin} is not in\n{besides}");
+    }
+    // Read back, it is a policy like any other.
+    write(&dir, "effective.yaml", policy);
+    let output = tollgate(dir.path(), &["check", "effective.yaml"]).await;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+
+    write(&dir, "bad.yaml", BAD);
+    let output = tollgate(dir.path(), &["check", "bad.yaml", "--effective"]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty() && stderr(&output).contains("hosst"), "{output:?}");
+}
+
+#[tokio::test]
+async fn the_schema_that_is_printed_is_the_one_that_is_published() {
+    let dir = TempDir::new().unwrap();
+    let output = tollgate(dir.path(), &["schema", "policy"]).await;
+    assert_eq!(output.status.code(), Some(0));
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/schema/policy.schema.json");
+    let published: Value = serde_json::from_str(&std::fs::read_to_string(published).unwrap()).unwrap();
+    assert_eq!(document(&output), published);
+}
+
+#[tokio::test]
+async fn exec_joins_files_as_run_does() {
+    let dir = TempDir::new().unwrap();
+    write(&dir, "a.yaml", GOOD);
+    let config = crate::config(&dir, None);
+    let files = ["--policy", "a.yaml", "--policy", "a.yaml"];
+    let run = ["exec", "--config", &config];
+    let output = tollgate(dir.path(), &[&run[..], &files, &["--", "true"]].concat()).await;
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stderr(&output).contains("error[fragment-clash]"), "{output:?}");
+}

@@ -11,6 +11,8 @@ use crate::serve::StartError;
 /// The settings that a policy meets at run time, as far as they are known here.
 #[derive(Debug)]
 pub(super) struct Operator {
+    /// Where they come from; `None` where every one is the default.
+    pub(super) file: Option<PathBuf>,
     pub(super) config: Config,
     pub(super) rails: Rails,
 }
@@ -22,16 +24,27 @@ impl Operator {
         let usable = |file: &PathBuf| {
             let config = Config::load(Some(file)).ok()?;
             let rails = Rails::new(&config.rails).ok()?;
-            Some(Operator { config, rails })
+            Some(Operator {
+                file: Some(file.clone()),
+                config,
+                rails,
+            })
         };
         let given = files.iter().find(|file| is_operators(file)).and_then(usable);
         given.map_or_else(Self::of_defaults, Ok)
     }
 
+    /// Its file, as the origin of what stands there.
+    pub(super) fn origin(&self) -> String {
+        self.file
+            .as_ref()
+            .map_or_else(|| "tollgate.yaml".to_owned(), |file| file.display().to_string())
+    }
+
     fn of_defaults() -> Result<Self, CliError> {
         let config = Config::default();
         let rails = Rails::new(&config.rails).map_err(StartError::Rails)?;
-        Ok(Operator { config, rails })
+        Ok(Operator { file: None, config, rails })
     }
 }
 

@@ -35,6 +35,13 @@ struct Document<'a> {
     files: &'a [Checked],
 }
 
+/// Findings on stderr, and nothing on stdout.
+pub(super) fn findings(files: &[Checked]) {
+    for finding in files.iter().flat_map(|checked| &checked.diagnostics) {
+        output::error(format_args!("{}\n", finding.printed));
+    }
+}
+
 /// One document on stdout and nothing else.
 pub(super) fn json(files: &[Checked]) {
     output::result(document(files));

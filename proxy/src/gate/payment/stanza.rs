@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::config::PaymentsConfig;
 use super::terms::{Terms, TermsError};
 
-const FIELDS: [&str; 12] = [
+pub(super) const FIELDS: [&str; 12] = [
     "networks",
     "assets",
     "max_amount",
