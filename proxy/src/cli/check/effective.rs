@@ -6,6 +6,7 @@ use tollgate_policy::effective::{Indent, Writer, effective, scalar};
 
 use super::operator::Operator;
 use crate::cli::CliError;
+use crate::gate::payment::ChallengeRule;
 use crate::gate::payment::terms::{DEFAULT_CLOCK_SKEW, DEFAULT_MAX_AMOUNT, DEFAULT_MAX_TIMEOUT, Terms};
 use crate::gate::rail::list::{Kind, List};
 use crate::serve::{PolicyPaths, StartError};
@@ -128,11 +129,15 @@ fn payments(writer: &mut Writer, operator: &Operator) -> Result<(), CliError> {
         writer.note(one, &format!("{text} ({own})"));
     }
     writer.line(one, "schemes: [exact]", origin(config.schemes.is_some(), ""));
-    for (key, given) in [
-        ("require_challenge", config.require_challenge),
-        ("allow_http_resource", config.allow_http_resource),
+    for (key, holds, given) in [
+        (
+            "require_challenge",
+            terms.challenge() == ChallengeRule::Required,
+            config.require_challenge,
+        ),
+        ("allow_http_resource", terms.allows_http_resource(), config.allow_http_resource),
     ] {
-        writer.line(one, format!("{key}: {}", given.unwrap_or(false)), origin(given.is_some(), ""));
+        writer.line(one, format!("{key}: {holds}"), origin(given.is_some(), ""));
     }
     for (key, given, default) in [
         ("max_timeout", config.max_timeout, DEFAULT_MAX_TIMEOUT),

@@ -45,8 +45,8 @@ pub fn stanza() -> Value {
             },
             "require_challenge": {
                 "type": "boolean",
-                "default": false,
-                "description": "Whether a payment needs a challenge that was seen before; `true` is not supported yet.",
+                "default": true,
+                "description": "Whether a payment has to answer a 402 that passed here, for the same request, once and in time.",
             },
             "allow_http_resource": {
                 "type": "boolean",
@@ -66,16 +66,30 @@ pub fn stanza() -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use std::collections::BTreeSet;
 
     use super::super::stanza::FIELDS;
+    use super::super::terms::{DEFAULT_CLOCK_SKEW, DEFAULT_MAX_TIMEOUT, Terms};
+    use super::super::{ChallengeRule, PaymentsConfig};
+    use crate::settings::units::format_duration;
 
     #[test]
     fn the_schema_names_the_fields_of_the_stanza() {
         let schema = super::stanza();
         let named: BTreeSet<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(named, BTreeSet::from(FIELDS));
+    }
+
+    #[test]
+    fn its_defaults_are_those_of_the_rule() {
+        let schema = super::stanza();
+        let default = |key: &str| schema["properties"][key]["default"].clone();
+        let terms = Terms::operator(&PaymentsConfig::default()).unwrap();
+        assert_eq!(default("require_challenge"), terms.challenge() == ChallengeRule::Required);
+        assert_eq!(default("allow_http_resource"), terms.allows_http_resource());
+        assert_eq!(default("max_timeout"), format_duration(DEFAULT_MAX_TIMEOUT));
+        assert_eq!(default("clock_skew"), format_duration(DEFAULT_CLOCK_SKEW));
     }
 }
