@@ -144,7 +144,7 @@ codes! {
     GlobStaysInSegment = "glob-stays-in-segment";
     /// A `*` in a query glob does not cross a `.`.
     QueryGlobStopsAtDot = "query-glob-stops-at-dot";
-    /// A wildcard over names that anybody can register: a public suffix.
+    /// A wildcard over a public suffix, below which anybody can get a name.
     PublicSuffix = "public-suffix";
     /// `access: read-only` where git is to be used, which fetches by POST.
     ReadOnlyGit = "read-only-git";

@@ -162,7 +162,7 @@ const PERSISTED_QUERY: Shape = Shape {
     description: "What a persisted query does.",
     fields: &[
         optional("operation_type", Kind::Text, "`query`, `mutation` or `subscription`."),
-        optional("operation_name", Kind::Text, "Its name."),
+        optional("operation_name", Kind::Text, "The name of its operation."),
         optional("fields", Kind::List(&Kind::Text), "The root fields that it selects."),
     ],
 };
@@ -171,7 +171,7 @@ const CREDENTIAL_BINDING: Shape = Shape {
     what: "credential_binding",
     name: "credentialBinding",
     description: "Binds a provider's credentials to the endpoint.",
-    fields: &[optional("provider", Kind::Text, "The provider.")],
+    fields: &[optional("provider", Kind::Text, "The name of the provider.")],
 };
 
 const JSON_RPC: Shape = Shape {

@@ -49,9 +49,9 @@ const MATCHER: &[Field] = &[
     optional(
         "operation_type",
         Kind::OneOf(&[
-            choice("query", "Reads."),
-            choice("mutation", "Writes."),
-            choice("subscription", "Listens."),
+            choice("query", "It reads."),
+            choice("mutation", "It writes."),
+            choice("subscription", "It listens."),
             choice("*", "Any."),
         ]),
         "graphql: the kind of operation.",

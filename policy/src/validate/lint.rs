@@ -18,7 +18,7 @@ use crate::policy::Endpoint;
 pub(super) fn rule(section: &RuleSection, found: &mut Diagnostics) {
     for endpoint in &section.endpoints {
         hosts::public_suffix(endpoint, found);
-        hosts::read_only_git(endpoint, &section.binaries, found);
+        hosts::read_only_git(endpoint, section, found);
         rules::shadowed_or_unreachable(endpoint, found);
         globs::surprises(endpoint, found);
     }

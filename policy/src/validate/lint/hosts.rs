@@ -1,7 +1,7 @@
 //! Hosts that hold more, or allow less, than they seem to.
 
 use crate::diagnostic::{Code, Diagnostics};
-use crate::document::{BinaryEntry, EndpointSection};
+use crate::document::{EndpointSection, RuleSection};
 use crate::matcher::HostPattern;
 
 /// Where git repositories are known to be served.
@@ -15,7 +15,7 @@ const GIT_HOSTS: [&str; 7] = [
     "dev.azure.com",
 ];
 
-/// `*.co.uk`, `*.github.io`: whoever registers a name below it is let in.
+/// `*.co.uk`, `*.github.io`: whoever gets a name below it is let in.
 pub(super) fn public_suffix(endpoint: &EndpointSection, found: &mut Diagnostics) {
     let Some(host) = &endpoint.host else { return };
     let Ok(pattern) = HostPattern::parse_endpoint(&host.value) else {
@@ -24,7 +24,7 @@ pub(super) fn public_suffix(endpoint: &EndpointSection, found: &mut Diagnostics)
     let Some(tail) = pattern.tail() else { return };
     if is_public_suffix(tail) {
         let message = format!(
-            "`{}` covers names that anybody can register: `{tail}` is a public suffix",
+            "`{}` covers names of many owners: `{tail}` is a public suffix, below which others get theirs",
             host.value
         );
         found.warn(
@@ -42,7 +42,7 @@ pub(super) fn is_public_suffix(name: &str) -> bool {
 }
 
 /// A clone asks by GET and fetches by POST.
-pub(super) fn read_only_git(endpoint: &EndpointSection, binaries: &[BinaryEntry], found: &mut Diagnostics) {
+pub(super) fn read_only_git(endpoint: &EndpointSection, rule: &RuleSection, found: &mut Diagnostics) {
     let Some(access) = endpoint.access.as_ref().filter(|access| access.value == "read-only") else {
         return;
     };
@@ -56,7 +56,8 @@ pub(super) fn read_only_git(endpoint: &EndpointSection, binaries: &[BinaryEntry]
             .split('.')
             .next()
             .is_some_and(|label| matches!(label, "git" | "gitlab" | "gitea"));
-    let by_binary = binaries.iter().any(|binary| is_git(&binary.path.value));
+    // A rule that lets git fetch elsewhere knows what it takes.
+    let by_binary = rule.binaries.iter().any(|binary| is_git(&binary.path.value)) && !rule.endpoints.iter().any(lets_git_fetch);
     if by_host || by_binary {
         found.warn(
             Code::ReadOnlyGit,
@@ -69,4 +70,10 @@ pub(super) fn read_only_git(endpoint: &EndpointSection, binaries: &[BinaryEntry]
 
 fn is_git(path: &str) -> bool {
     path.ends_with("/git") || path.contains("/git-core/")
+}
+
+fn lets_git_fetch(endpoint: &EndpointSection) -> bool {
+    let rules = endpoint.rules.iter().flat_map(|rules| &rules.value);
+    let mut paths = rules.filter_map(|entry| entry.allow.as_ref()?.path.as_ref());
+    paths.any(|path| path.value.contains("git-upload-pack"))
 }
