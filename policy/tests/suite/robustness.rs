@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use crate::judge::{Schema, loaded};
-use tollgate_policy::{Code, Limits, Position, Sources, Style, load_within};
+use tollgate_policy::effective::effective;
+use tollgate_policy::{Code, Limits, Position, Source, Sources, Style, load_within};
 
 const COMPLETE: &str = include_str!("../fixtures/good/complete.yaml");
 
@@ -65,6 +66,23 @@ fn more_nodes_than_allowed_are_not_read() {
 }
 
 #[test]
+fn more_files_or_more_bytes_in_all_files_than_allowed_are_not_read() {
+    let file = |name: usize| Source::new(format!("{name}.yaml"), format!("version: 1\n# {}\n", "x".repeat(9_000)));
+    for (count, files, line) in [(150, 200, "more than 1048576 bytes"), (100, 40, "more than 40 files")] {
+        let sources: Sources = (0..count).map(file).collect::<Vec<_>>().into();
+        let limits = Limits {
+            files,
+            ..Limits::default()
+        };
+        let loaded = load_within(&sources, &Schema, limits);
+        assert!(loaded.policy.is_none());
+        assert_eq!(loaded.diagnostics.len(), 1);
+        assert_eq!(loaded.diagnostics[0].code, Code::FileTooLarge);
+        assert!(loaded.diagnostics[0].message.contains(line), "{}", loaded.diagnostics[0].message);
+    }
+}
+
+#[test]
 fn findings_without_end_are_cut() {
     let loaded = loaded(&many_keys());
     assert!(loaded.policy.is_none());
@@ -101,6 +119,15 @@ proptest! {
     }
 
     #[test]
+    fn any_bytes_beside_a_good_file_load_or_are_explained(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        let sources: Sources = vec![Source::new("good", COMPLETE), Source::new("any", bytes)].into();
+        let loaded = load_within(&sources, &Schema, Limits::default());
+        prop_assert_eq!(loaded.policy.is_none(), loaded.diagnostics.iter().any(tollgate_policy::Diagnostic::is_error));
+        let _ = sources.render_all(&loaded.diagnostics, Style::Coloured);
+        let _ = effective(&sources, Limits::default());
+    }
+
+    #[test]
     fn a_damaged_policy_loads_or_is_explained(at in 0..COMPLETE.len(), length in 0..40_usize, junk in "[\\x00-\\x7f]{0,6}") {
         let end = (at + length).min(COMPLETE.len());
         let source = format!("{}{junk}{}", &COMPLETE[..at], &COMPLETE[end..]);
@@ -110,6 +137,11 @@ proptest! {
         for diagnostic in &loaded.diagnostics {
             prop_assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
             let _ = Sources::one("p", source.as_str()).render(diagnostic, Style::Plain);
+        }
+        if loaded.policy.is_some() {
+            // What loads can be shown, and what is shown loads.
+            let shown = effective(&Sources::one("p", source.as_str()), Limits::default()).unwrap_or_default();
+            prop_assert!(crate::judge::loaded(&shown).policy.is_some(), "{}\n---\n{}", source, shown);
         }
     }
 }
