@@ -60,6 +60,7 @@ fn decide(criterion: &mut Criterion) {
             method: "GET",
             path,
             query: Some("page=2"),
+            operation: None,
         })
     };
     for size in [10, 1_000, 100_000] {

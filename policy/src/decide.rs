@@ -10,12 +10,13 @@ mod facts;
 mod refusal;
 mod remedy;
 
-pub use decision::{Action, Decision, Inspection, RuleLabel, RuleList, Treatment};
+pub use decision::{Action, Decision, Inspection, Messages, RuleLabel, RuleList, Treatment};
 pub use explain::{Candidate, Explanation, Outcome, RuleTrace};
-pub use facts::{Caller, Facts, HttpFacts, Process};
+pub use facts::{Caller, Facts, HttpFacts, Process, WEBSOCKET_TEXT};
 pub use refusal::Refusal;
 
 use crate::host::Host;
+use crate::operation::Operation;
 use crate::policy::Policy;
 
 impl Policy {
@@ -28,6 +29,31 @@ impl Policy {
     /// Decides a connection (no request) or a request.
     pub fn decide(&self, facts: &Facts<'_>) -> Decision<'_> {
         evaluate::evaluate(self, facts, &mut evaluate::Silent)
+    }
+
+    /// Decides a request that asks for several things, each by itself: the first that may not pass decides, then the first that only
+    /// passes because it is audited, then the first of all. Gives the facts of that one too, for the texts of a refusal.
+    pub fn decide_each<'a, 'f>(&'a self, facts: &Facts<'f>, operations: &'f [Operation]) -> (Decision<'a>, Facts<'f>) {
+        let of = |operation| Facts {
+            request: facts.request.map(|request| HttpFacts { operation, ..request }),
+            ..*facts
+        };
+        let mut chosen: Option<(Decision<'a>, Facts<'f>)> = None;
+        for operation in operations {
+            let facts = of(Some(operation));
+            let decision = self.decide(&facts);
+            if !decision.action.passes() {
+                return (decision, facts);
+            }
+            let softer = chosen
+                .as_ref()
+                .is_some_and(|(own, _)| own.reason().is_some() || decision.reason().is_none());
+            if !softer {
+                chosen = Some((decision, facts));
+            }
+        }
+        // Of nothing, only what the head says is known.
+        chosen.unwrap_or_else(|| (self.decide(facts), *facts))
     }
 
     /// The same decision with its trace.

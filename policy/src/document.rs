@@ -3,6 +3,7 @@
 //! In: YAML text. Out: a [`Document`] of typed fields, and a finding for every unknown key, repeated key and wrong type; all of
 //! them at once, as the tree is read by hand and not by derived code that stops at the first.
 
+mod body;
 mod endpoint;
 mod join;
 mod later;
@@ -17,9 +18,10 @@ use crate::diagnostic::{Diagnostics, Position};
 use crate::load::Limits;
 use crate::source::{SourceId, Sources};
 
+pub(crate) use body::{BodySection, GraphqlSection, McpSection, PersistedSection};
 pub(crate) use endpoint::EndpointSection;
 pub(crate) use later::{LaterField, LaterWhy};
-pub(crate) use matcher::{AllowEntry, MatcherSection, QueryEntry, QueryValue};
+pub(crate) use matcher::{AllowEntry, GlobValue, MatcherSection, ParamsSection, QueryEntry};
 pub(crate) use middleware::MiddlewareSection;
 pub(crate) use rule::{BinaryEntry, RuleSection};
 pub(crate) use sandbox::{FilesystemSection, LandlockSection, ProcessSection};

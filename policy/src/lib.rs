@@ -12,8 +12,10 @@ pub mod diagnostic;
 mod document;
 pub mod effective;
 pub mod host;
+pub mod json;
 pub mod load;
 pub mod matcher;
+pub mod operation;
 pub mod path;
 pub mod policy;
 pub mod query;
@@ -26,13 +28,14 @@ pub mod yaml;
 
 pub use address::{AddressClass, AddressRefusal, AddressScope, LoopbackDial, check_addresses};
 pub use decide::{
-    Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Outcome, Process, Refusal, RuleLabel, RuleList,
-    RuleTrace, Treatment,
+    Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Messages, Outcome, Process, Refusal, RuleLabel,
+    RuleList, RuleTrace, Treatment, WEBSOCKET_TEXT,
 };
 pub use diagnostic::{Code, Diagnostic, Position, Severity, Style};
 pub use host::{Authority, Host, HostError};
 pub use load::{ConfigFault, Limits, Loaded, MiddlewareSchema, load, load_within};
 pub use matcher::HostPattern;
+pub use operation::{BodyProtocol, BodyReading, Media, Operation, OperationError, Sent, ToolNames};
 pub use path::{CanonicalPath, EncodedSlash, PathError};
 pub use policy::{BinaryView, EndpointView, Enforcement, Middleware, OnError, Policy, Protocol, Selection, Tls};
 pub use reason::{Group, Reason};

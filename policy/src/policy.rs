@@ -4,11 +4,16 @@
 //! [`Index`](index::Index), so that deciding never scans and never parses.
 
 mod binaries;
+mod body;
 mod endpoint;
+mod graphql;
 mod index;
+mod json_rpc;
+mod mcp;
 mod middleware;
 mod rest;
 mod sandbox;
+mod websocket;
 
 use std::sync::Arc;
 
@@ -19,9 +24,14 @@ pub use middleware::{Middleware, OnError, Selection};
 pub use sandbox::{FilesystemPolicy, Landlock, ProcessIdentity, Sandbox};
 
 pub(crate) use binaries::{Binaries, Binary, BinaryMatch};
+pub(crate) use body::{BodyRules, Held, Judgement, OperationRules};
 pub(crate) use endpoint::{Endpoint, Traffic};
+pub(crate) use graphql::{GraphqlRule, GraphqlRules};
 pub(crate) use index::{HostLevel, Index};
+pub(crate) use json_rpc::{JsonRpcRule, JsonRpcRules};
+pub(crate) use mcp::{McpRule, McpRules, OtherMethods};
 pub(crate) use rest::{AllowRule, DenyRule, Fit, QueryMatcher, RestRules};
+pub(crate) use websocket::SocketRules;
 
 /// A loaded policy. Immutable and shared; a reload makes another one.
 #[derive(Debug)]

@@ -81,7 +81,7 @@ reasons! {
     /// The policy changed under an open connection and no longer allows it.
     PolicyStale = "policy_stale" in Route;
 
-    /// The request is not well-formed HTTP.
+    /// The request, or a body that a rule has to read, is not well-formed.
     MalformedRequest = "malformed_request" in Request;
     /// The path has no single canonical form.
     PathNotCanonical = "path_not_canonical" in Request;

@@ -5,13 +5,19 @@
 
 mod addresses;
 mod ambiguity;
+mod body;
 mod endpoint;
+mod graphql;
+mod json_rpc;
 mod lint;
+mod lists;
+mod mcp;
 mod middleware;
 pub(crate) mod pattern;
 mod rest;
 mod rule;
 mod sandbox;
+mod websocket;
 
 use crate::diagnostic::{Code, Diagnostics};
 use crate::document::Document;

@@ -34,6 +34,28 @@ network_policies:
     endpoints:
       - {{ host: watched.example.test, port: {port}, protocol: rest, enforcement: audit, access: read-only }}
     binaries: [ {{ path: "/**" }} ]
+  bodies:
+    endpoints:
+      - host: body.example.test
+        port: {port}
+        path: /graphql
+        protocol: graphql
+        enforcement: enforce
+        graphql_max_body_bytes: 500
+        rules: [ {{ allow: {{ operation_type: query, fields: [viewer] }} }} ]
+      - host: body.example.test
+        port: {port}
+        path: /mcp
+        protocol: mcp
+        enforcement: enforce
+        rules: [ {{ allow: {{ method: tools/list }} }}, {{ allow: {{ method: tools/call, tool: read }} }} ]
+      - host: body.example.test
+        port: {port}
+        path: /rpc
+        protocol: json-rpc
+        enforcement: audit
+        rules: [ {{ allow: {{ method: status }} }} ]
+    binaries: [ {{ path: "/**" }} ]
   rail:
     endpoints:
       - {{ host: rail.example.test, port: {port}, protocol: rest, enforcement: enforce, access: full }}
@@ -63,6 +85,7 @@ upstream:
     mirror.example.test: [ 127.0.0.3 ]
     meta.example.test: [ 169.254.169.254 ]
     other.example.test: [ 127.0.0.1 ]
+    body.example.test: [ 127.0.0.1 ]
     unlisted.example.test: [ 127.0.0.1 ]
 "#;
 
@@ -75,7 +98,7 @@ type Fields = &'static [(&'static str, &'static str)];
 
 fn cases() -> Vec<Case> {
     let plain = |method, host, target| (method, host, target, &[] as Fields, String::new());
-    let with = |method, host, target, fields: Fields, body: &str| (method, host, target, fields, body.to_owned());
+    let with = |method, host, target, fields: Fields, content: &str| (method, host, target, fields, content.to_owned());
     let api = "api.example.test";
     vec![
         plain("GET", api, "/v1/plain"),
@@ -128,6 +151,67 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+/// Endpoints whose rules are about bodies.
+fn body_cases() -> Vec<Case> {
+    let plain = |method, host, target| (method, host, target, &[] as Fields, String::new());
+    let with = |method, host, target, fields: Fields, content: &str| (method, host, target, fields, content.to_owned());
+    let body = "body.example.test";
+    vec![
+        plain("GET", body, "/graphql"),
+        plain("GET", body, "/graphql?query=%7Bviewer%7D"),
+        plain("GET", body, "/graphql?query=%7Bother%7D"),
+        plain("PUT", body, "/graphql"),
+        plain("GET", body, "/mcp"),
+        plain("DELETE", body, "/mcp"),
+        plain("GET", body, "/rpc"),
+        plain("POST", body, "/rpc"),
+        with("GET", body, "/mcp", &[("upgrade", "websocket"), ("connection", "upgrade")], ""),
+        with("POST", body, "/graphql", &[], r#"{"query":"{viewer}"}"#),
+        with("POST", body, "/graphql", &[], r#"{"query":"{viewer other}"}"#),
+        with("POST", body, "/graphql", &[], r#"{"query":"{viewer}","query":"{other}"}"#),
+        with("POST", body, "/graphql", &[("content-type", "application/graphql")], "{viewer}"),
+        with(
+            "POST",
+            body,
+            "/graphql",
+            &[("content-type", "application/json; charset=utf-16")],
+            r#"{"query":"{viewer}"}"#,
+        ),
+        with(
+            "POST",
+            body,
+            "/mcp",
+            &[],
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}"#,
+        ),
+        with(
+            "POST",
+            body,
+            "/mcp",
+            &[],
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"drop"}}"#,
+        ),
+        with(
+            "POST",
+            body,
+            "/mcp",
+            &[],
+            r#"[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","id":2,"method":"x"}]"#,
+        ),
+        with("POST", body, "/rpc", &[], r#"{"jsonrpc":"2.0","id":1,"method":"stop"}"#),
+        with("POST", body, "/rpc", &[], r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+        with("POST", body, "/rpc", &[], BROADCAST),
+        with("POST", body, "/rpc", &[], "{"),
+        (
+            "POST",
+            body,
+            "/graphql",
+            &[],
+            format!(r#"{{"query":"{{viewer}}{}"}}"#, " ".repeat(500)),
+        ),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_agrees_with_the_running_proxy() {
     let folder = tempfile::tempdir().unwrap();
@@ -136,7 +220,7 @@ async fn a_dry_run_agrees_with_the_running_proxy() {
     let rehearsal = Rehearsal::new(&settings).unwrap();
     let tollgate = Tollgate::start(settings).await.unwrap();
     let (mut denied, mut wrong) = (0, Vec::new());
-    for (method, host, target, fields, body) in cases() {
+    for (method, host, target, fields, body) in cases().into_iter().chain(body_cases()) {
         for scheme in ["http", "https"] {
             let url = format!("{scheme}://{host}:{port}{target}");
             let headers: Vec<_> = fields

@@ -26,6 +26,7 @@ pub mod real_clients;
 pub mod scripted;
 pub mod tollgate;
 pub mod verdict_peer;
+pub mod websocket;
 pub mod wire;
 pub mod world;
 

@@ -21,7 +21,7 @@ pub const CENT: &str = "10000";
 /// The `payments` section that fits these payments.
 pub fn settings() -> Value {
     json!({ "payments": {
-        "networks": [NETWORK], "assets": [format!("{NETWORK}/{ASSET}")], "max_amount": "1.00", "require_challenge": false,
+        "networks": [NETWORK], "assets": [format!("{NETWORK}/{ASSET}")], "max_amount": "1.00", "require_challenge": false, "screen_challenges": false,
     }})
 }
 

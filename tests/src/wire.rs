@@ -241,6 +241,14 @@ impl H1 {
         self.buffer.split().freeze()
     }
 
+    /// The same, however long it takes.
+    pub async fn next_bytes(&mut self) -> Bytes {
+        if self.buffer.is_empty() {
+            let _ = self.fill().await;
+        }
+        self.buffer.split().freeze()
+    }
+
     /// Exactly so many bytes, or as many as came before the end.
     pub async fn exactly(&mut self, length: usize) -> Bytes {
         let mut bytes = BytesMut::new();

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::Refusal;
 use crate::address::AddressScope;
 use crate::diagnostic::Position;
+use crate::operation::BodyReading;
 use crate::path::EncodedSlash;
 use crate::reason::Reason;
 
@@ -105,10 +106,27 @@ impl fmt::Display for RuleLabel {
 pub struct Treatment<'a> {
     /// How deep it is read.
     pub inspection: Inspection,
+    /// What becomes of a client's messages if the request upgrades to a WebSocket.
+    pub messages: Messages,
     /// Where it may be dialled.
     pub addresses: Cow<'a, AddressScope>,
     /// How its paths are canonicalised.
     pub encoded_slash: EncodedSlash,
+    /// The body decides, read like this: what passes by its head alone must not leave before each of its operations has passed as well.
+    pub body: Option<BodyReading>,
+}
+
+/// What becomes of a client's messages after an upgrade to a WebSocket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Messages {
+    /// No endpoint that covers the request reads them.
+    #[default]
+    Unread,
+    /// Each text message is judged, as a request with the method [`WEBSOCKET_TEXT`](super::WEBSOCKET_TEXT).
+    Judged,
+    /// The same, but each by the GraphQL operations in it.
+    Operations,
 }
 
 /// How deep traffic is read; where several endpoints match, the deepest counts.

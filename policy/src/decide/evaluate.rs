@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use super::{Action, Decision, Facts, HttpFacts, Refusal, RuleLabel};
 use crate::host::Host;
-use crate::policy::{Binaries, BinaryMatch, Endpoint, EndpointId, Fit, HostLevel, Policy, RestRules, Traffic};
+use crate::operation::Operation;
+use crate::policy::{
+    Binaries, BinaryMatch, BodyRules, Endpoint, EndpointId, Fit, HostLevel, Judgement, Policy, RestRules, SocketRules, Traffic,
+};
 use crate::reason::Reason;
 
 mod merge;
@@ -41,10 +44,20 @@ pub(super) enum Step {
     Denied(RuleLabel),
     /// Passes without being read.
     Unread,
-    /// An allow rule matches.
-    Allowed(RuleLabel),
+    /// An allow rule matches; or, of a body protocol, none is needed.
+    Allowed(Option<RuleLabel>),
     /// No allow rule matches; how far the nearest one got.
     NoRule(Fit),
+    /// The body decides, and has not been read yet.
+    Pending,
+    /// The method is none of the endpoint's protocol.
+    OtherHttpMethod,
+    /// No allow rule matches the operation.
+    NoRuleForOperation,
+    /// Nothing allows the operation, and audit mode does not soften it.
+    Never,
+    /// The body was read by another protocol.
+    OtherProtocol,
 }
 
 pub(super) fn needs_caller(policy: &Policy, host: &Host, port: u16) -> bool {
@@ -118,7 +131,7 @@ fn step(endpoint: &Endpoint, binary: BinaryMatch, request: Option<&HttpFacts<'_>
             _ => Step::OtherBinary,
         };
     };
-    if let Traffic::Rest(rules) = &endpoint.traffic {
+    if let Some(rules) = endpoint.traffic.rules() {
         if !endpoint.path.matches(request.path.as_str()) {
             return Step::OtherEndpointPath;
         }
@@ -127,15 +140,60 @@ fn step(endpoint: &Endpoint, binary: BinaryMatch, request: Option<&HttpFacts<'_>
             return Step::Denied(deny.label);
         }
     }
+    let in_message = operation_in_message(endpoint, request);
+    if let Some(Judgement::Denied(label)) = in_message {
+        return Step::Denied(label);
+    }
+    if let Traffic::Body(rules) = &endpoint.traffic {
+        return judge_operation(endpoint, rules, binary, request);
+    }
     if binary == BinaryMatch::Possibly {
         return Step::OtherBinary;
     }
     if request.path.has_encoded_slash() && !endpoint.keeps_encoded_slash() {
         return Step::EncodedSlash;
     }
+    match in_message {
+        Some(Judgement::Allowed(label)) => return Step::Allowed(label),
+        Some(_) => return Step::NoRuleForOperation,
+        None => {}
+    }
     match &endpoint.traffic {
-        Traffic::L4 => Step::Unread,
-        Traffic::Rest(rules) => judge(rules, request),
+        // A message is no HTTP request: `*` on a `rest` endpoint of the same host must not let one pass.
+        Traffic::Rest(_) if request.is_message() => Step::OtherEndpointPath,
+        // Rules about messages as a whole must not let one pass of whose operations others say what may pass.
+        Traffic::WebSocket(_) if request.is_message() && request.operation.is_some() => Step::OtherEndpointPath,
+        Traffic::Rest(rules) | Traffic::WebSocket(SocketRules { head: rules, .. }) => judge(rules, request),
+        Traffic::L4 | Traffic::Body(_) => Step::Unread,
+    }
+}
+
+/// What an endpoint with rules about the operations in messages says to one.
+fn operation_in_message(endpoint: &Endpoint, request: &HttpFacts<'_>) -> Option<Judgement> {
+    match (&endpoint.traffic, request.operation) {
+        (Traffic::WebSocket(rules), Some(Operation::Graphql(operation))) if request.is_message() => {
+            rules.operations.as_ref().map(|operations| operations.judge(operation))
+        }
+        _ => None,
+    }
+}
+
+fn judge_operation(endpoint: &Endpoint, rules: &BodyRules, binary: BinaryMatch, request: &HttpFacts<'_>) -> Step {
+    if !endpoint.path.matches(request.path.as_str()) || request.is_message() {
+        return Step::OtherEndpointPath;
+    }
+    let judgement = request.operation.map(|operation| rules.judge(operation));
+    match (judgement, binary) {
+        // Not knowing who asks must not lift a denial.
+        (Some(Judgement::Denied(label)), _) => Step::Denied(label),
+        (_, BinaryMatch::Possibly) => Step::OtherBinary,
+        _ if request.path.has_encoded_slash() && !endpoint.keeps_encoded_slash() => Step::EncodedSlash,
+        _ if !endpoint.takes(rules.protocol(), request.method) => Step::OtherHttpMethod,
+        (None, _) => Step::Pending,
+        (Some(Judgement::Allowed(label)), _) => Step::Allowed(label),
+        (Some(Judgement::NoRule), _) => Step::NoRuleForOperation,
+        (Some(Judgement::Never), _) => Step::Never,
+        (Some(Judgement::OtherProtocol), _) => Step::OtherProtocol,
     }
 }
 
@@ -143,7 +201,7 @@ fn judge(rules: &RestRules, request: &HttpFacts<'_>) -> Step {
     let mut nearest = Fit::OtherPath;
     for rule in &rules.allow {
         match rule.fit(request) {
-            Fit::Fits => return Step::Allowed(rule.label),
+            Fit::Fits => return Step::Allowed(Some(rule.label)),
             fit => nearest = nearest.max(fit),
         }
     }

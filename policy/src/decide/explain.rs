@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::evaluate::{Step, Trace, evaluate};
 use super::{Facts, HttpFacts};
 use crate::diagnostic::Position;
-use crate::policy::{BinaryMatch, Endpoint, Enforcement, Fit, Policy, Protocol, Tls, Traffic};
+use crate::operation::Operation;
+use crate::policy::{BinaryMatch, Endpoint, Enforcement, Fit, Held, Policy, Protocol, SocketRules, Tls, Traffic};
 
 /// A decision and how it came about; its serialised form is part of `explain --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,6 +80,16 @@ pub enum Outcome {
     NoRuleForMethod,
     /// Rules have path and method, with another query.
     NoRuleForQuery,
+    /// The endpoint's rules are about the body, which is not known.
+    BodyDecides,
+    /// The method is none of the endpoint's protocol.
+    OtherHttpMethod,
+    /// No rule has the operation.
+    NoRuleForOperation,
+    /// The operation is never allowed.
+    NeverAllowed,
+    /// The body was read by the protocol of an endpoint with a more specific path.
+    OtherProtocol,
 }
 
 /// One rule against the request.
@@ -88,7 +99,8 @@ pub struct RuleTrace {
     pub rule: String,
     /// Where it stands.
     pub at: Position,
-    /// The first part that does not match: `path`, `method` or `query`; `None` where all do.
+    /// The first part that does not match: `path`, `method`, `query`, `operation_type`, `operation_name`, `fields` or `tool`; `None` where
+    /// all do.
     pub fails: Option<&'static str>,
 }
 
@@ -136,7 +148,9 @@ impl Trace for Collector<'_> {
                 .unwrap_or_default(),
             outcome: outcome(binary, *step),
             rules: match (&self.request, step) {
-                (Some(request), Step::Denied(_) | Step::Allowed(_) | Step::NoRule(_)) => rules(endpoint, request),
+                (Some(request), Step::Denied(_) | Step::Allowed(_) | Step::NoRule(_) | Step::NoRuleForOperation) => {
+                    rules(endpoint, request)
+                }
                 _ => Vec::new(),
             },
         });
@@ -156,26 +170,45 @@ fn outcome(binary: BinaryMatch, step: Step) -> Outcome {
         Step::NoRule(Fit::OtherMethod) => Outcome::NoRuleForMethod,
         Step::NoRule(Fit::OtherQuery) => Outcome::NoRuleForQuery,
         Step::NoRule(_) => Outcome::NoRuleForPath,
+        Step::Pending => Outcome::BodyDecides,
+        Step::OtherHttpMethod => Outcome::OtherHttpMethod,
+        Step::NoRuleForOperation => Outcome::NoRuleForOperation,
+        Step::Never => Outcome::NeverAllowed,
+        Step::OtherProtocol => Outcome::OtherProtocol,
     }
 }
 
 fn rules(endpoint: &Endpoint, request: &HttpFacts<'_>) -> Vec<RuleTrace> {
-    let Traffic::Rest(rules) = &endpoint.traffic else {
-        return Vec::new();
+    let held: Vec<Held> = match (&endpoint.traffic, request.operation) {
+        (
+            Traffic::WebSocket(SocketRules {
+                operations: Some(operations),
+                ..
+            }),
+            Some(Operation::Graphql(operation)),
+        ) => operations.trace(operation),
+        (Traffic::Rest(rules) | Traffic::WebSocket(SocketRules { head: rules, .. }), _) => {
+            let denies = rules.deny.iter().map(|rule| (rule.label, part(rule.fit(request))));
+            let allows = rules.allow.iter().map(|rule| (rule.label, part(rule.fit(request))));
+            denies.chain(allows).collect()
+        }
+        (Traffic::Body(rules), Some(operation)) => rules.trace(operation),
+        (Traffic::L4 | Traffic::Body(_), _) => Vec::new(),
     };
-    let denies = rules.deny.iter().map(|rule| (rule.label, rule.fit(request)));
-    let allows = rules.allow.iter().map(|rule| (rule.label, rule.fit(request)));
-    denies
-        .chain(allows)
-        .map(|(label, fit)| RuleTrace {
-            rule: label.to_string(),
-            at: label.at,
-            fails: match fit {
-                Fit::OtherPath => Some("path"),
-                Fit::OtherMethod => Some("method"),
-                Fit::OtherQuery => Some("query"),
-                Fit::Fits => None,
-            },
-        })
-        .collect()
+    let trace = |(label, fails): Held| RuleTrace {
+        rule: label.to_string(),
+        at: label.at,
+        fails,
+    };
+    held.into_iter().map(trace).collect()
+}
+
+fn part(fit: Fit) -> Option<&'static str> {
+    match fit {
+        Fit::OtherPath => Some("path"),
+        Fit::OtherMethod => Some("method"),
+        Fit::OtherQuery => Some("query"),
+        Fit::OtherOperation => Some("operation"),
+        Fit::Fits => None,
+    }
 }

@@ -1,6 +1,7 @@
 //! What is known of a connection or a request when it is judged.
 
 use crate::host::Host;
+use crate::operation::Operation;
 use crate::path::CanonicalPath;
 
 /// A local process.
@@ -36,6 +37,9 @@ pub struct Facts<'a> {
     pub request: Option<HttpFacts<'a>>,
 }
 
+/// The method under which a client's text message on a WebSocket is judged; no HTTP request has it.
+pub const WEBSOCKET_TEXT: &str = "WEBSOCKET_TEXT";
+
 /// The facts of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpFacts<'a> {
@@ -45,4 +49,13 @@ pub struct HttpFacts<'a> {
     pub path: &'a CanonicalPath,
     /// The query as sent, without `?`.
     pub query: Option<&'a str>,
+    /// One of the things it asks for in its body; `None` while only the head is known.
+    pub operation: Option<&'a Operation>,
+}
+
+impl HttpFacts<'_> {
+    /// Whether it is a message on a WebSocket.
+    pub(crate) fn is_message(&self) -> bool {
+        self.method.eq_ignore_ascii_case(WEBSOCKET_TEXT)
+    }
 }

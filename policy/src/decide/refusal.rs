@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::{Facts, RuleLabel, remedy};
+use crate::operation::BodyProtocol;
 use crate::policy::Endpoint;
 use crate::reason::Reason;
 
@@ -20,6 +21,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// The body protocol of the endpoint that came nearest.
+    pub(super) fn protocol(&self) -> Option<BodyProtocol> {
+        self.nearest.as_ref()?.reading().map(|reading| reading.protocol)
+    }
+
     /// One sentence: what was asked, and which part of it the policy does not allow. It holds no query values.
     pub fn detail(&self, facts: &Facts<'_>) -> String {
         remedy::detail(self, facts)

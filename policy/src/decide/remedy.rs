@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 
 use super::{Caller, Facts, HttpFacts, Refusal, RuleList};
 use crate::host::Host;
-use crate::policy::{Endpoint, Traffic};
+use crate::operation::{BodyProtocol, GraphqlOperation, Operation};
+use crate::policy::{Endpoint, SocketRules, Traffic};
 use crate::reason::Reason;
 
 mod yaml;
 
-use yaml::{allow_rule, new_rule, quoted};
+use yaml::{allow_operation, allow_rule, new_rule, quoted};
 
 /// Longer paths are cut in sentences.
 const MAX_SHOWN: usize = 200;
@@ -40,6 +41,10 @@ pub(super) fn detail(refusal: &Refusal, facts: &Facts<'_>) -> String {
             }
             _ => format!("the calling process is unknown, and policy '{policy}' allows {host}:{port} only for the binaries it lists"),
         },
+        Reason::MethodNotAllowed if refusal.protocol().is_some() => {
+            let protocol = refusal.protocol().map_or("", BodyProtocol::as_str);
+            format!("{request} is not allowed on {host}:{port}: policy '{policy}' reads it as {protocol}, which is not spoken like this")
+        }
         Reason::MethodNotAllowed => {
             format!("{request} is not allowed on {host}:{port}: policy '{policy}' allows the path with other methods")
         }
@@ -71,7 +76,9 @@ pub(super) fn next_steps(refusal: &Refusal, facts: &Facts<'_>) -> Vec<String> {
             vec![format!("in {place}, list the port:\nports: {ports:?}")]
         }
         Reason::BinaryNotAllowed => binary_steps(endpoint, facts),
+        Reason::MethodNotAllowed if refusal.protocol().is_some() => Vec::new(),
         Reason::MethodNotAllowed | Reason::PathNotAllowed => request_steps(endpoint, facts, &place),
+        Reason::OperationNotAllowed => operation_steps(endpoint, facts, &place),
         Reason::QueryNotAllowed => vec![format!("in {place}, widen the `query` of the rule for this method and path")],
         Reason::DeniedByRule => {
             let line = refusal.denied_by.map_or(0, |label| label.at.line);
@@ -130,18 +137,44 @@ fn request_steps(endpoint: &Endpoint, facts: &Facts<'_>, place: &str) -> Vec<Str
         )];
     }
     let rule = allow_rule(&request);
+    vec![add_rule(endpoint, place, &rule)]
+}
+
+fn add_rule(endpoint: &Endpoint, place: &str, rule: &str) -> String {
     let by_access = match &endpoint.traffic {
-        Traffic::Rest(rules) => rules.allow.iter().any(|rule| rule.label.list == RuleList::Access),
+        Traffic::Rest(rules) | Traffic::WebSocket(SocketRules { head: rules, .. }) => {
+            rules.allow.iter().any(|rule| rule.label.list == RuleList::Access)
+        }
+        Traffic::Body(rules) => rules.has_preset(),
         Traffic::L4 => false,
     };
     if by_access {
-        return vec![format!("in {place}, write `rules` instead of `access` and add to them:\n{rule}")];
+        return format!("in {place}, write `rules` instead of `access` and add to them:\n{rule}");
     }
-    vec![format!("in {place}, add to rules:\n{rule}")]
+    format!("in {place}, add to rules:\n{rule}")
 }
 
+fn operation_steps(endpoint: &Endpoint, facts: &Facts<'_>, place: &str) -> Vec<String> {
+    let operation = facts.request.and_then(|request| request.operation);
+    if let Some(Operation::Graphql(GraphqlOperation::Persisted(key))) = operation {
+        let key = quoted(&cut(key));
+        return vec![format!(
+            "send the query's text; or, in {place}, say what the server knows by this name:\npersisted_queries: allow_registered\ngraphql_persisted_queries:\n  {key}: {{ operation_type: query, fields: [\"…\"] }}"
+        )];
+    }
+    operation
+        .and_then(allow_operation)
+        .map(|rule| vec![add_rule(endpoint, place, &rule)])
+        .unwrap_or_default()
+}
+
+/// `POST /graphql` with what of it is judged, if that is known.
 fn shown(request: &HttpFacts<'_>) -> String {
-    format!("{} {}", cut(request.method), cut(request.path.as_str()))
+    let line = format!("{} {}", cut(request.method), cut(request.path.as_str()));
+    match request.operation {
+        Some(operation) => format!("{operation} ({line})"),
+        None => line,
+    }
 }
 
 fn cut(text: &str) -> String {

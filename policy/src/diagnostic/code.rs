@@ -90,7 +90,23 @@ codes! {
     RulesWithoutProtocol = "rules-without-protocol";
     /// A matcher field that means nothing for the endpoint's protocol.
     MatcherNotForProtocol = "matcher-not-for-protocol";
-    /// A matcher without a method or a path.
+    /// An endpoint option that means nothing for the endpoint's protocol.
+    OptionNotForProtocol = "option-not-for-protocol";
+    /// A body limit that is no positive number.
+    InvalidBodyLimit = "invalid-body-limit";
+    /// A registry of persisted queries, or its mode, that is not well-formed.
+    InvalidPersistedQueries = "invalid-persisted-queries";
+    /// An operation type that GraphQL does not have.
+    UnknownOperationType = "unknown-operation-type";
+    /// A list of GraphQL root fields that is empty, or has an empty entry.
+    InvalidFields = "invalid-fields";
+    /// A wildcard in a method where methods are matched as they stand.
+    MethodGlob = "method-glob";
+    /// A tool matcher that is empty, ambiguous, or not on `tools/call`.
+    InvalidTool = "invalid-tool";
+    /// A rule for every tool call beside rules for single tools, which it would make void.
+    BroadToolRule = "broad-tool-rule";
+    /// A matcher without what its protocol needs, such as a method or a path.
     IncompleteMatcher = "incomplete-matcher";
     /// A query matcher that is empty or ambiguous.
     InvalidQuery = "invalid-query";

@@ -1,6 +1,7 @@
 //! An endpoint.
 
 use super::At;
+use super::body::BodySection;
 use super::later::{self, LaterField};
 use super::matcher::{AllowEntry, MatcherSection};
 use super::reader::{MapReader, integer};
@@ -23,6 +24,7 @@ pub(crate) struct EndpointSection {
     pub(crate) deny_rules: Option<At<Vec<MatcherSection>>>,
     pub(crate) allowed_ips: Option<At<Vec<At<String>>>>,
     pub(crate) allow_encoded_slash: bool,
+    pub(crate) body: BodySection,
     pub(crate) later: Vec<LaterField>,
 }
 
@@ -62,6 +64,7 @@ impl EndpointSection {
             }),
             allowed_ips: map.texts("allowed_ips", found),
             allow_encoded_slash: map.boolean("allow_encoded_slash", found).is_some_and(|flag| flag.value),
+            body: BodySection::read(&mut map, found),
             later: later::read_all(&mut map, found),
         };
         map.finish(found);

@@ -19,18 +19,31 @@ pub(crate) struct MatcherSection {
     pub(crate) method: Option<At<String>>,
     pub(crate) path: Option<At<String>>,
     pub(crate) query: Vec<QueryEntry>,
-    pub(crate) later: Vec<LaterField>,
+    pub(crate) operation_type: Option<At<String>>,
+    pub(crate) operation_name: Option<At<String>>,
+    pub(crate) fields: Option<At<Vec<At<String>>>>,
+    pub(crate) tool: Option<At<GlobValue>>,
+    pub(crate) params: Option<ParamsSection>,
+    pub(crate) later: Option<LaterField>,
 }
 
 #[derive(Debug)]
 pub(crate) struct QueryEntry {
     pub(crate) name: At<String>,
-    pub(crate) value: QueryValue,
+    pub(crate) value: GlobValue,
+}
+
+/// `params`: only `name`, the tool, can be matched.
+#[derive(Debug)]
+pub(crate) struct ParamsSection {
+    pub(crate) at: Position,
+    pub(crate) name: Option<At<GlobValue>>,
+    pub(crate) others: Vec<At<String>>,
 }
 
 /// A glob, or a map that should hold exactly one of `glob` and `any`.
 #[derive(Debug)]
-pub(crate) enum QueryValue {
+pub(crate) enum GlobValue {
     Glob(At<String>),
     Map {
         at: Position,
@@ -66,7 +79,12 @@ impl MatcherSection {
             method: map.text("method", found),
             path: map.text("path", found),
             query: map.take("query").map(|node| query(node, found)).unwrap_or_default(),
-            later: later::matcher_fields(&mut map, found),
+            operation_type: map.text("operation_type", found).filter(is_set),
+            operation_name: map.text("operation_name", found).filter(is_set),
+            fields: map.texts("fields", found),
+            tool: map.take("tool").and_then(|node| glob_value(node, "tool", found)),
+            params: map.take("params").and_then(|node| params(node, found)),
+            later: later::command(&mut map, found),
         };
         map.finish(found);
         Some(section)
@@ -80,18 +98,39 @@ fn query(node: Node, found: &mut Diagnostics) -> Vec<QueryEntry> {
         .filter_map(|(name, node)| {
             Some(QueryEntry {
                 name,
-                value: query_value(node, found)?,
+                value: glob_value(node, "query", found)?.value,
             })
         })
         .collect()
 }
 
-fn query_value(node: Node, found: &mut Diagnostics) -> Option<QueryValue> {
-    match node.value {
-        Value::Text(_) => text(node, "query", found).map(QueryValue::Glob),
+fn params(node: Node, found: &mut Diagnostics) -> Option<ParamsSection> {
+    let mut section = ParamsSection {
+        at: node.at,
+        name: None,
+        others: Vec::new(),
+    };
+    for (key, node) in entries(node, "params", found)? {
+        if key.value == "name" {
+            section.name = glob_value(node, "name", found);
+        } else {
+            section.others.push(key);
+        }
+    }
+    Some(section)
+}
+
+fn is_set(text: &At<String>) -> bool {
+    !text.value.is_empty()
+}
+
+fn glob_value(node: Node, key: &'static str, found: &mut Diagnostics) -> Option<At<GlobValue>> {
+    let at = node.at;
+    let value = match node.value {
+        Value::Text(_) => text(node, key, found).map(GlobValue::Glob),
         Value::Map(_) => {
-            let mut map = MapReader::open(node, "a query matcher", found)?;
-            let value = QueryValue::Map {
+            let mut map = MapReader::open(node, "a matcher of values", found)?;
+            let value = GlobValue::Map {
                 at: map.at(),
                 glob: map.text("glob", found),
                 any: map.texts("any", found),
@@ -99,6 +138,7 @@ fn query_value(node: Node, found: &mut Diagnostics) -> Option<QueryValue> {
             map.finish(found);
             Some(value)
         }
-        _ => wrong_type(&node, "query", "text", found),
-    }
+        _ => wrong_type(&node, key, "text", found),
+    };
+    value.map(|value| At { value, at })
 }

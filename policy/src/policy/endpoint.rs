@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{EndpointId, RestRules, RuleId};
+use super::{BodyRules, EndpointId, OperationRules, OtherMethods, RestRules, RuleId, SocketRules};
 use crate::address::AddressScope;
 use crate::diagnostic::Position;
 use crate::host::Host;
 use crate::matcher::{EndpointPath, HostPattern};
+use crate::operation::{BodyProtocol, BodyReading};
 use crate::path::EncodedSlash;
 
 /// How the traffic is read.
@@ -19,6 +20,15 @@ pub enum Protocol {
     L4,
     /// HTTP requests by method, path and query.
     Rest,
+    /// The same, and each text message of a client on a WebSocket.
+    #[serde(rename = "websocket")]
+    WebSocket,
+    /// HTTP requests by the GraphQL operations in them.
+    Graphql,
+    /// HTTP requests by the JSON-RPC calls in them.
+    JsonRpc,
+    /// HTTP requests by the MCP methods and tools in them.
+    Mcp,
 }
 
 /// What happens to TLS.
@@ -46,8 +56,22 @@ pub enum Enforcement {
 pub(crate) enum Traffic {
     /// Whatever is sent passes.
     L4,
-    /// By rules.
+    /// By the head.
     Rest(RestRules),
+    /// By the head, and each text message after an upgrade.
+    WebSocket(SocketRules),
+    /// By the body.
+    Body(BodyRules),
+}
+
+impl Traffic {
+    /// The rules by method, path and query, where there are any.
+    pub(crate) fn rules(&self) -> Option<&RestRules> {
+        match self {
+            Traffic::L4 | Traffic::Body(_) => None,
+            Traffic::Rest(rules) | Traffic::WebSocket(SocketRules { head: rules, .. }) => Some(rules),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -70,9 +94,47 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) fn protocol(&self) -> Protocol {
-        match self.traffic {
+        match &self.traffic {
             Traffic::L4 => Protocol::L4,
             Traffic::Rest(_) => Protocol::Rest,
+            Traffic::WebSocket(_) => Protocol::WebSocket,
+            Traffic::Body(rules) => match rules.protocol() {
+                BodyProtocol::Graphql => Protocol::Graphql,
+                BodyProtocol::JsonRpc => Protocol::JsonRpc,
+                BodyProtocol::Mcp => Protocol::Mcp,
+            },
+        }
+    }
+
+    /// How bodies are read, where they are.
+    pub(crate) fn reading(&self) -> Option<&BodyReading> {
+        match &self.traffic {
+            Traffic::Body(rules) => Some(&rules.reading),
+            Traffic::L4 | Traffic::Rest(_) | Traffic::WebSocket(_) => None,
+        }
+    }
+
+    /// What MCP methods without a rule may do here, whether or not its rules are about tools.
+    pub(crate) fn other_methods(&self) -> Option<OtherMethods> {
+        match &self.traffic {
+            Traffic::Body(BodyRules {
+                rules: OperationRules::Mcp(rules),
+                ..
+            }) => Some(match rules.other {
+                OtherMethods::NeedRule => OtherMethods::NeedRule,
+                OtherMethods::Pass | OtherMethods::PassWithoutTools => OtherMethods::Pass,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether a request of this method can be one of the protocol. DELETE ends a session only at a path that is said to be the
+    /// server's: without one, it would reach everything on the host.
+    pub(crate) fn takes(&self, protocol: BodyProtocol, method: &str) -> bool {
+        match (protocol, method) {
+            (_, "POST") | (BodyProtocol::Graphql | BodyProtocol::Mcp, "GET") => true,
+            (BodyProtocol::Mcp, "DELETE") => self.path != EndpointPath::Any,
+            _ => false,
         }
     }
 

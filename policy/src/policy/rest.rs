@@ -41,6 +41,8 @@ pub(crate) enum Fit {
     OtherMethod,
     /// Path and method fit, the query does not.
     OtherQuery,
+    /// All but the operation in the message fits.
+    OtherOperation,
     /// All of it fits.
     Fits,
 }

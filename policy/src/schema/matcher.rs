@@ -67,7 +67,7 @@ const MATCHER: &[Field] = &[
 ];
 
 const GLOBS: Shape = Shape {
-    what: "a query matcher",
+    what: "a matcher of values",
     name: "globs",
     description: "Either one glob or several.",
     fields: &[

@@ -10,8 +10,9 @@ use ipnet::IpNet;
 use crate::address::AddressScope;
 use crate::diagnostic::{Code, Diagnostics};
 use crate::host::Host;
+use crate::operation::BodyReading;
 use crate::path::EncodedSlash;
-use crate::policy::{Endpoint, Enforcement, Protocol, Tls};
+use crate::policy::{Endpoint, Enforcement, OtherMethods, Protocol, Tls};
 
 /// No more than this many pairs are reported: they mostly have one cause.
 const MAX_REPORTS: usize = 50;
@@ -70,6 +71,10 @@ fn disagreement(a: &Endpoint, b: &Endpoint) -> Option<&'static str> {
         Some("`enforcement`")
     } else if a.encoded_slash != b.encoded_slash {
         Some("`allow_encoded_slash`")
+    } else if a.reading().map(|own| own.limit) != b.reading().map(|own| own.limit) {
+        Some("how large a body may be")
+    } else if a.reading() != b.reading() || a.other_methods() != b.other_methods() {
+        Some("`mcp`")
     } else {
         None
     }
@@ -92,7 +97,15 @@ fn hosts_overlap(a: &Endpoint, b: &Endpoint) -> bool {
 }
 
 /// Everything that overlapping endpoints have to agree on.
-type Treatment<'a> = (Tls, Protocol, Enforcement, EncodedSlash, Option<&'a [IpNet]>);
+type Treatment<'a> = (
+    Tls,
+    Protocol,
+    Enforcement,
+    EncodedSlash,
+    Option<&'a BodyReading>,
+    Option<OtherMethods>,
+    Option<&'a [IpNet]>,
+);
 
 fn treatment(endpoint: &Endpoint) -> Treatment<'_> {
     let ranges = match &endpoint.addresses {
@@ -104,6 +117,8 @@ fn treatment(endpoint: &Endpoint) -> Treatment<'_> {
         endpoint.protocol(),
         endpoint.enforcement,
         endpoint.encoded_slash,
+        endpoint.reading(),
+        endpoint.other_methods(),
         ranges,
     )
 }

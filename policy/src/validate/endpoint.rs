@@ -1,12 +1,13 @@
 //! An endpoint: host, ports, protocol, treatment.
 
-use super::{addresses, pattern, rest};
+use super::{addresses, body, pattern, rest, websocket};
 use crate::address::AddressScope;
 use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::document::{At, EndpointSection, LaterField, LaterWhy};
 use crate::matcher::{EndpointPath, HostPattern, HostPatternError};
+use crate::operation::BodyProtocol;
 use crate::path::EncodedSlash;
-use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls};
+use crate::policy::{Endpoint, EndpointId, Enforcement, RuleId, Tls, Traffic};
 
 /// The endpoint, still without its place among the others; `None` after an error that leaves nothing to go on with.
 pub(super) fn compile(section: EndpointSection, found: &mut Diagnostics) -> Option<Endpoint> {
@@ -27,11 +28,14 @@ fn compile_into(mut section: EndpointSection, found: &mut Diagnostics) -> Option
     for field in &section.later {
         not_yet(field, found);
     }
+    body::check_options(&section.body, protocol.as_str(), found);
     let enforcement = enforcement(&section, protocol, found);
     let path = endpoint_path(section.path.as_ref(), protocol, found);
     let traffic = match protocol {
         DeclaredProtocol::L4 => rest::refuse_without_protocol(&section, found),
-        DeclaredProtocol::Rest => rest::compile(&mut section, tls, found),
+        DeclaredProtocol::Rest => rest::compile(&mut section, tls, found).map(Traffic::Rest),
+        DeclaredProtocol::WebSocket => websocket::compile(&mut section, tls, found).map(Traffic::WebSocket),
+        DeclaredProtocol::Body(protocol) => body::compile(&mut section, protocol, tls, found),
         // What stands in the endpoint can't be judged by rules that are not there yet.
         DeclaredProtocol::NotYet => None,
     };
@@ -184,7 +188,22 @@ fn tls(tls: Option<&At<String>>, found: &mut Diagnostics) -> Tls {
 enum DeclaredProtocol {
     L4,
     Rest,
+    WebSocket,
+    Body(BodyProtocol),
     NotYet,
+}
+
+impl DeclaredProtocol {
+    /// `None` where there is none whose options could be told from others.
+    fn as_str(self) -> Option<&'static str> {
+        match self {
+            DeclaredProtocol::L4 => Some(""),
+            DeclaredProtocol::Rest => Some("rest"),
+            DeclaredProtocol::WebSocket => Some("websocket"),
+            DeclaredProtocol::Body(protocol) => Some(protocol.as_str()),
+            DeclaredProtocol::NotYet => None,
+        }
+    }
 }
 
 fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredProtocol {
@@ -192,17 +211,12 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
     match protocol.value.to_ascii_lowercase().as_str() {
         "" => DeclaredProtocol::L4,
         "rest" => DeclaredProtocol::Rest,
+        "websocket" => DeclaredProtocol::WebSocket,
+        "graphql" => DeclaredProtocol::Body(BodyProtocol::Graphql),
+        "json-rpc" => DeclaredProtocol::Body(BodyProtocol::JsonRpc),
+        "mcp" => DeclaredProtocol::Body(BodyProtocol::Mcp),
         other @ ("tcp" | "sql") => {
             not_ours(other, protocol.at, found);
-            DeclaredProtocol::NotYet
-        }
-        later @ ("graphql" | "websocket" | "json-rpc" | "mcp") => {
-            let hint = match later {
-                "websocket" => "write `protocol: rest` and allow the GET of the handshake",
-                _ => "write `protocol: rest` and allow the method and path it is served at",
-            };
-            let message = format!("`protocol: {later}` is not supported yet");
-            found.error(Code::NotSupportedYet, protocol.at, message, hint);
             DeclaredProtocol::NotYet
         }
         other => {
@@ -211,7 +225,7 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
                 Code::UnknownProtocol,
                 protocol.at,
                 message,
-                "write `rest`, or leave it out to decide by host, port and binary only",
+                "write `rest` or `websocket`, or leave it out to decide by host, port and binary only",
             );
             DeclaredProtocol::NotYet
         }
@@ -249,8 +263,9 @@ fn not_yet(field: &LaterField, found: &mut Diagnostics) {
     }
     let hint = match field.why {
         LaterWhy::Credentials => "",
-        LaterWhy::Graphql => "remove it, and allow the method and path of the GraphQL endpoint with `protocol: rest`",
-        LaterWhy::JsonRpc | LaterWhy::Mcp => "remove it, and allow the method and path of the server with `protocol: rest`",
+        LaterWhy::MessageCredentials => {
+            "remove it, since messages are never changed; put the placeholder into a header field of the handshake, where it is replaced"
+        }
         LaterWhy::Sql => "remove it; SQL is not read",
     };
     found.error(
@@ -258,16 +273,6 @@ fn not_yet(field: &LaterField, found: &mut Diagnostics) {
         field.at,
         format!("`{}` is not supported yet", field.name),
         hint,
-    );
-}
-
-pub(super) fn not_yet_in_matcher(field: &LaterField, found: &mut Diagnostics) {
-    let message = format!("`{}` means nothing for `protocol: rest`", field.name);
-    found.error(
-        Code::MatcherNotForProtocol,
-        field.at,
-        message,
-        "match requests by method, path and query",
     );
 }
 
@@ -287,7 +292,10 @@ fn enforcement(section: &EndpointSection, protocol: DeclaredProtocol, found: &mu
             Enforcement::Enforce
         }
         None => {
-            if protocol == DeclaredProtocol::Rest {
+            if matches!(
+                protocol,
+                DeclaredProtocol::Rest | DeclaredProtocol::WebSocket | DeclaredProtocol::Body(_)
+            ) {
                 found.warn(
                     Code::EnforcementOmitted,
                     section.at,

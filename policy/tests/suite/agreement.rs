@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 
 use crate::judge::{loaded, policy};
-use tollgate_policy::{Action, Caller, CanonicalPath, EncodedSlash, Facts, Host, HttpFacts, Process, Reason};
+use tollgate_policy::operation::{GraphqlOperation, JsonRpcMessage, McpMessage, OperationKind, RootSelection};
+use tollgate_policy::{Action, Caller, CanonicalPath, EncodedSlash, Facts, Host, HttpFacts, Operation, Process, Reason};
 
 fn host() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
@@ -58,9 +59,58 @@ fn endpoint() -> impl Strategy<Value = String> {
     (host_pattern(), ports, traffic).prop_map(|(host, ports, traffic)| format!("{{ host: {host}, {ports}{traffic} }}"))
 }
 
+/// Endpoints of the body protocols, apart from the others by port and path: they overlap only with their like.
+fn body_endpoint() -> impl Strategy<Value = String> {
+    let graphql = (
+        prop::sample::select(vec!["query", "mutation", "'*'"]),
+        prop::sample::select(vec!["", ", fields: [a]", ", fields: [a, 'b*']", ", operation_name: N"]),
+    )
+        .prop_map(|(kind, rest)| ("graphql", format!("{{ operation_type: {kind}{rest} }}")));
+    let rpc = prop::sample::select(vec!["a", "b", "'*'"]).prop_map(|method| ("json-rpc", format!("{{ method: {method} }}")));
+    let mcp = prop::sample::select(vec!["a", "tools/list", "tools/call, tool: a", "tools/call, tool: 'b*'"])
+        .prop_map(|method| ("mcp", format!("{{ method: {method} }}")));
+    let rules = || prop_oneof![graphql.clone(), rpc.clone(), mcp.clone()];
+    let path = prop::sample::select(vec!["", "path: /a, ", "path: '/a/**', "]);
+    (rules(), proptest::collection::vec(rules(), 0..3), prop::sample::select(vec!["audit", "enforce"]), path).prop_map(
+        |((protocol, first), more, enforcement, path)| {
+            let more: Vec<String> = more.into_iter().filter(|(own, _)| *own == protocol).map(|(_, rule)| rule).collect();
+            let deny = more.first().map(|rule| format!(", deny_rules: [ {rule} ]")).unwrap_or_default();
+            format!("{{ host: api.example.com, port: 8443, {path}protocol: {protocol}, enforcement: {enforcement}, rules: [ {{ allow: {first} }} ]{deny} }}")
+        },
+    )
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let name = || prop::sample::select(vec!["a", "b", "bc", "tools/list"]);
+    let kind = prop::sample::select(vec![OperationKind::Query, OperationKind::Mutation]);
+    let fields = proptest::sample::subsequence(vec!["a", "b", "c"], 1..3);
+    prop_oneof![
+        (kind, prop::option::of(Just("N")), fields).prop_map(|(kind, name, fields)| {
+            Operation::Graphql(GraphqlOperation::Document(RootSelection {
+                kind,
+                name: name.map(Into::into),
+                fields: fields.into_iter().map(Into::into).collect(),
+            }))
+        }),
+        Just(Operation::Graphql(GraphqlOperation::Persisted("x".into()))),
+        name().prop_map(|method| Operation::JsonRpc(JsonRpcMessage::Call(method.into()))),
+        Just(Operation::JsonRpc(JsonRpcMessage::Response)),
+        name().prop_map(|method| Operation::Mcp(McpMessage::Call {
+            method: method.into(),
+            tool: None
+        })),
+        name().prop_map(|tool| Operation::Mcp(McpMessage::Call {
+            method: "tools/call".into(),
+            tool: Some(tool.into())
+        })),
+        Just(Operation::Mcp(McpMessage::Response)),
+    ]
+}
+
 fn source() -> impl Strategy<Value = String> {
     let binaries = prop::sample::select(vec!["{ path: '/**' }", "{ path: /usr/bin/curl }", "{ path: '/opt/*' }", ""]);
-    let rule = (proptest::collection::vec(endpoint(), 1..3), binaries);
+    let any_endpoint = prop_oneof![3 => endpoint(), 1 => body_endpoint()];
+    let rule = (proptest::collection::vec(any_endpoint, 1..3), binaries);
     proptest::collection::vec(rule, 0..4).prop_map(|rules| {
         let mut source = String::from("version: 1\nnetwork_policies:\n");
         if rules.is_empty() {
@@ -84,12 +134,13 @@ proptest! {
     fn explain_and_decide_agree_and_remedies_work(
         source in source(),
         host in host(),
-        port in prop::sample::select(vec![443_u16, 80, 22]),
+        port in prop::sample::select(vec![443_u16, 80, 22, 8443, 8443]),
         binary in prop::sample::select(vec![Some("/usr/bin/curl"), Some("/opt/x"), Some("/bin/sh"), None]),
         method in prop::sample::select(vec!["GET", "HEAD", "POST"]),
         path in prop::sample::select(vec!["/", "/a", "/a/b", "/a/b/c", "/bx", "/c", "/a/x%2Fy", "/a/%2A"]),
         query in prop::sample::select(vec![None, Some("k=v"), Some("k=v&k=x"), Some("k=w1")]),
         with_request in any::<bool>(),
+        operation in prop::option::of(operation()),
     ) {
         let loaded = loaded(&source);
         // Policies that contradict themselves don't load, and there is nothing to decide.
@@ -101,7 +152,7 @@ proptest! {
         let process = binary.map(|binary| Process { binary: binary.to_owned(), ancestors: Vec::new() });
         let caller = process.as_ref().map_or(Caller::Unidentified, Caller::Identified);
         let path = CanonicalPath::parse(path, EncodedSlash::Keep).unwrap();
-        let request = with_request.then_some(HttpFacts { method, path: &path, query });
+        let request = with_request.then_some(HttpFacts { method, path: &path, query, operation: operation.as_ref() });
         let facts = Facts { host: &host, port, caller, request };
 
         let decision = policy.decide(&facts);
@@ -154,6 +205,7 @@ fn a_proposed_rule_allows_exactly_what_was_denied() {
             method: "POST",
             path,
             query: None,
+            operation: None,
         }),
     };
     let before = policy(&format!("{source}{binaries}"));

@@ -95,17 +95,6 @@ fn every_code_is_shown_by_some_file() {
 }
 
 #[test]
-fn a_code_is_always_an_error_or_always_a_warning() {
-    let all = ["broken", "warned"].iter().flat_map(|folder| fixtures(folder));
-    let seen: BTreeSet<(Code, Severity)> = all
-        .flat_map(|path| rendered(&path).1.diagnostics)
-        .map(|diagnostic| (diagnostic.code, diagnostic.severity))
-        .collect();
-    let codes: BTreeSet<Code> = seen.iter().map(|(code, _)| *code).collect();
-    assert_eq!(seen.len(), codes.len(), "{seen:?}");
-}
-
-#[test]
 fn good_files_load_without_a_word() {
     for path in fixtures("good") {
         let (findings, loaded) = rendered(&path);

@@ -102,6 +102,7 @@ pub(crate) fn request_as(policy: &Policy, line: &str, host: &str, binary: &str) 
         method,
         path: &path,
         query: target.query,
+        operation: None,
     };
     verdict(
         &policy

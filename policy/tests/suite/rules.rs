@@ -365,6 +365,7 @@ network_policies:
         method: "GET",
         path: &path,
         query: None,
+        operation: None,
     });
     let decision = policy.decide(&Facts {
         host: &host,
@@ -410,6 +411,7 @@ fn the_rule_that_decided_is_reported() {
             method: "GET",
             path: &path,
             query: None,
+            operation: None,
         });
         let decision = policy.decide(&Facts {
             host: &host,

@@ -132,6 +132,8 @@ pub struct Event<'a> {
     pub policy: Option<&'a str>,
     /// The rule in it.
     pub rule: Option<&'a str>,
+    /// What the body asked for, where the rules are about that: the operation, call or tool that decided, or all of them. Names only.
+    pub operation: Option<&'a str>,
     /// The addresses the host resolved to, as far as they were asked for.
     pub addresses: &'a [IpAddr],
     /// The payment in the request.
@@ -169,6 +171,7 @@ impl<'a> Event<'a> {
             reason_code: None,
             policy: None,
             rule: None,
+            operation: None,
             addresses: &[],
             payment: None,
             verdict: None,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue, Method};
-use tollgate_policy::Sources;
+use tollgate_policy::{Outcome, Sources};
 
 use super::{CliError, Documents, Exit, output};
 use crate::audit::Process;
@@ -32,9 +32,9 @@ enum Format {
 pub(super) struct Arguments {
     #[command(flatten)]
     documents: Documents,
-    /// The request's method
+    /// The request's method; WEBSOCKET_TEXT is a text message on the WebSocket that the URL opens
     method: Method,
-    /// The request's URL, absolute
+    /// The request's URL, absolute: http, https, ws or wss
     url: String,
     /// The calling program, as the kernel names its file; without it, binaries are not judged
     #[arg(long, value_name = "PATH")]
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     /// A header field, `Name: value`; may be repeated
     #[arg(long = "header", value_name = "FIELD", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// A file with the request's body
+    /// A file with the request's body, or with the message
     #[arg(long, value_name = "FILE")]
     body: Option<PathBuf>,
     /// For reading, or one JSON document
@@ -105,7 +105,10 @@ async fn explain<'a>(arguments: &'a Arguments, rehearsal: &'a Rehearsal) -> Resu
         .judge(&request)
         .await
         .map_err(|error| CliError::Usage(format!("{}: {error}", arguments.url)))?;
-    let notes = notes(&run, binary, rehearsal.engine.binaries);
+    let mut notes = notes(&run, binary, rehearsal.engine.binaries);
+    if arguments.body.is_none() && body_decides(&run) {
+        notes.push("what the body asks for decides: give it with `--body FILE`, and its type with `--header 'Content-Type: …'`".to_owned());
+    }
     Ok(Explained {
         method: &arguments.method,
         sources: &rehearsal.sources,
@@ -151,6 +154,11 @@ fn notes(run: &DryRun, binary: Option<&str>, binaries: Binaries) -> Vec<String> 
             resolved.map(note).into_iter().collect()
         }
     }
+}
+
+fn body_decides(run: &DryRun) -> bool {
+    let candidates = run.policy.iter().flat_map(|policy| &policy.candidates);
+    candidates.into_iter().any(|candidate| candidate.outcome == Outcome::BodyDecides)
 }
 
 fn list(binaries: &[String]) -> String {

@@ -1,6 +1,6 @@
 //! The request body: held and judged whole where a rule has to read it, streamed everywhere else.
 //!
-//! What has to be read is decided by content, not by what the client declares: a body that begins like JSON is held, because a JSON
+//! Where the policy's rules are about the body, it is held whatever it is. Elsewhere, what has to be read is decided by content, not by what the client declares: a body that begins like JSON is held, because a JSON
 //! body can settle a payment, broadcast a transaction or carry a payment, whatever its Content-Type says. Compressed bodies are
 //! decoded for judging only; what is forwarded is byte for byte what came. A body that streams is one that begins like no JSON in any
 //! encoding.
@@ -16,7 +16,7 @@ use http::header::{self, HeaderMap};
 use pingora::http::RequestHeader;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v1::common::is_expect_continue_req;
-use tollgate_policy::Reason;
+use tollgate_policy::{BodyReading, Reason};
 
 pub(crate) use budget::{HeldBytes, Reservation};
 use decode::{Coding, Decoded};
@@ -36,7 +36,7 @@ const FIRST_MESSAGE: Duration = Duration::from_millis(50);
 pub(crate) struct Held {
     /// As it will be forwarded.
     pub(crate) body: Body,
-    /// The decoded JSON that has to be judged before a byte leaves; `None` where nothing has to be read.
+    /// What has to be judged before a byte leaves, decoded; `None` where nothing has to be read.
     pub(crate) to_judge: Option<Bytes>,
     /// The bytes' place in the budget, until the exchange is over.
     pub(crate) reservation: Reservation,
@@ -53,14 +53,68 @@ impl Held {
     }
 }
 
+/// What is known of a body when the rules about it are asked.
+pub(crate) enum Content {
+    /// All of it, decoded.
+    Known(Bytes),
+    /// Not all of it, or not decoded: no rule had to read it.
+    Unknown,
+}
+
+impl Content {
+    pub(crate) fn of(body: &Body, to_judge: Option<Bytes>) -> Self {
+        match (to_judge, body) {
+            (Some(bytes), _) => Content::Known(bytes),
+            (None, Body::Whole(bytes)) if bytes.is_empty() => Content::Known(Bytes::new()),
+            (None, _) => Content::Unknown,
+        }
+    }
+
+    /// The bytes, within what this endpoint reads.
+    pub(crate) fn known(&self, reading: BodyReading) -> Result<&[u8], Denial> {
+        match self {
+            Content::Known(bytes) if bytes.len() > reading.limit => Err(over(reading.limit)),
+            Content::Known(bytes) => Ok(bytes),
+            Content::Unknown => Err(Denial::new(
+                Reason::PolicyStale,
+                "the policy changed, and now has to read a body that nothing had to read when the request came",
+            )),
+        }
+    }
+}
+
+/// What of a body has to be read before anything of it leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// All of it, if it is JSON; decoded, it may have so many bytes.
+    IfJson(usize),
+    /// All of it.
+    All(usize),
+}
+
+impl Need {
+    pub(crate) fn of(reading: Option<BodyReading>, limits: &Limits) -> Self {
+        match reading {
+            None => Need::IfJson(limits.body_held),
+            Some(reading) => Need::All(reading.limit.min(limits.body_held)),
+        }
+    }
+
+    fn most(self) -> usize {
+        match self {
+            Need::IfJson(most) | Need::All(most) => most,
+        }
+    }
+}
+
 /// Reads as much of a body as has to be judged.
-pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
+pub(crate) async fn read(down: &mut ServerSession, need: Need, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
     refuse_upgrade_with_body(down.req_header())?;
     let coding = Coding::of(&down.req_header().headers)?;
     if is_expect_continue_req(down.req_header()) {
         send_continue(down).await?;
     }
-    let first = if is_grpc(down) {
+    let first = if is_grpc(down) && matches!(need, Need::IfJson(_)) {
         // A bidirectional stream may have to start before its first message is there. Most send it at once, and then it is looked at
         // like any other body; a later one is looked at when it comes.
         match pingora::time::timeout(FIRST_MESSAGE, down.read_request_body()).await {
@@ -78,7 +132,7 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
     } else {
         Already::Nothing
     };
-    let reading = read_to_judge(down, first, coding, limits, held);
+    let reading = read_to_judge(down, first, coding, need, held);
     match tokio::time::timeout(limits.body_read, reading).await {
         Ok(held) => held,
         Err(_) => Err(Denial::new(Reason::MalformedRequest, "a body that has to be judged did not arrive in time").into()),
@@ -86,23 +140,32 @@ pub(crate) async fn read(down: &mut ServerSession, limits: &Limits, held: &HeldB
 }
 
 /// What a rule must be shown of a body that is there as a whole: the same as [`read`] finds of one that comes over a connection.
-pub(super) fn whole(request: &RequestHeader, body: &Bytes, limits: &Limits) -> Result<Option<Bytes>, Failure> {
+pub(super) fn whole(request: &RequestHeader, body: &Bytes, need: Need) -> Result<Option<Bytes>, Failure> {
     if body.is_empty() {
         return Ok(None);
     }
+    let most = need.most();
     refuse_upgrade_with_body(request)?;
     let coding = Coding::of(&request.headers)?;
-    match coding.look(&mut Sniffer::default(), body, true)? {
+    let look = match need {
+        Need::All(_) => Look::Json,
+        Need::IfJson(_) => coding.look(&mut Sniffer::default(), body, true)?,
+    };
+    match look {
         Look::OtherThanJson => Ok(None),
-        Look::Json | Look::Undecided if body.len() > limits.body_held => Err(too_large(limits.body_held)),
-        Look::Json | Look::Undecided => coding.decode(body, limits.body_held).map(|Decoded(bytes)| Some(bytes)),
+        Look::Json | Look::Undecided if body.len() > most => Err(too_large(most)),
+        Look::Json | Look::Undecided => coding.decode(body, most).map(|Decoded(bytes)| Some(bytes)),
     }
 }
 
-/// An answer's body with its content coding undone; `None` if it cannot be, or is larger than `most`.
-pub(super) fn decoded_answer(headers: &HeaderMap, body: &Bytes, most: usize) -> Option<Bytes> {
-    let coding = Coding::of(headers).ok()?;
-    coding.decode(body, most).ok().map(|Decoded(bytes)| bytes)
+/// An answer's body with its content coding undone, where it begins like JSON in any encoding; `None` for any other. An error where that
+/// cannot be told, or it is larger than `most`.
+pub(super) fn json_answer(headers: &HeaderMap, body: &Bytes, most: usize) -> Result<Option<Bytes>, Failure> {
+    let coding = Coding::of(headers)?;
+    match coding.look(&mut Sniffer::default(), body, true)? {
+        Look::OtherThanJson => Ok(None),
+        Look::Json | Look::Undecided => coding.decode(body, most).map(|Decoded(bytes)| Some(bytes)),
+    }
 }
 
 /// CVE-2026-2833: an Upgrade with a body lets bytes past the rules before the origin agrees to it.
@@ -125,14 +188,18 @@ async fn read_to_judge(
     down: &mut ServerSession,
     mut already: Already,
     coding: Coding,
-    limits: &Limits,
+    need: Need,
     held: &HeldBytes,
 ) -> Result<Held, Failure> {
     let mut first = Bytes::new();
     let mut more = BytesMut::new();
     let mut reservation = held.reserve();
     let mut sniffer = Sniffer::default();
-    let mut look = Look::Undecided;
+    let most = need.most();
+    let mut look = match need {
+        Need::All(_) => Look::Json,
+        Need::IfJson(_) => Look::Undecided,
+    };
     loop {
         let chunk = match std::mem::replace(&mut already, Already::Nothing) {
             Already::Chunk(chunk) => Some(chunk),
@@ -166,7 +233,7 @@ async fn read_to_judge(
             let whole = if more.is_empty() { first } else { more.freeze() };
             let to_judge = match look {
                 Look::OtherThanJson => None,
-                Look::Json | Look::Undecided => Some(coding.decode(&whole, limits.body_held).map(|Decoded(bytes)| bytes)?),
+                Look::Json | Look::Undecided => Some(coding.decode(&whole, most).map(|Decoded(bytes)| bytes)?),
             };
             return Ok(Held {
                 body: Body::Whole(whole),
@@ -174,18 +241,21 @@ async fn read_to_judge(
                 reservation,
             });
         }
-        if bytes > limits.body_held {
-            return Err(too_large(limits.body_held));
+        if bytes > most {
+            return Err(too_large(most));
         }
     }
 }
 
 fn too_large(limit: usize) -> Failure {
+    over(limit).into()
+}
+
+fn over(limit: usize) -> Denial {
     Denial::new(
         Reason::BodyTooLarge,
-        format!("a JSON body over {limit} bytes cannot be held and judged"),
+        format!("a body over {limit} bytes cannot be held and judged here"),
     )
-    .into()
 }
 
 fn is_grpc(down: &ServerSession) -> bool {
@@ -201,4 +271,29 @@ async fn send_continue(down: &mut ServerSession) -> Result<(), Failure> {
         session.set_close_on_response_before_downstream_finish(true);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(content: &Content, limit: usize) -> Result<&[u8], Reason> {
+        let reading = BodyReading {
+            protocol: tollgate_policy::BodyProtocol::Mcp,
+            limit,
+            tool_names: tollgate_policy::ToolNames::Strict,
+        };
+        content.known(reading).map_err(|denial| denial.reason)
+    }
+
+    #[test]
+    fn rules_that_come_later_judge_only_a_body_that_was_held_and_fits() {
+        let held = Content::of(&Body::Whole("{}".into()), Some("{}".into()));
+        assert_eq!(known(&held, 2), Ok(&b"{}"[..]));
+        assert_eq!(known(&held, 1), Err(Reason::BodyTooLarge));
+        assert_eq!(known(&Content::of(&Body::Whole(Bytes::new()), None), 1), Ok(&b""[..]));
+        for unread in [Body::Whole("a=1".into()), Body::Streamed("a=1".into()), Body::Unseen] {
+            assert_eq!(known(&Content::of(&unread, None), 9), Err(Reason::PolicyStale));
+        }
+    }
 }

@@ -1,38 +1,74 @@
-//! What a 402 asks for, remembered before the client can pay it.
+//! An answer that asks for a payment, on its way to the client: judged before anything is signed, and remembered.
 //!
-//! In: an answer whose head is here. Out: the same answer; of its body, what had to be read for this is in [`Sent::read`] and leaves
-//! first. An answer that cannot be read as a challenge passes untouched, and no payment will answer it.
+//! In: an answer with status 402 or 412 whose head is here. Out: the answer as the client may see it (options that would be refused are
+//! taken out; what has been read of its body is in [`Sent::read`]), or a denial if nothing is left that may be paid. Every x402 client
+//! signs what a readable 402 asks for, at once and unattended; one that never sees it has signed nothing that could leak.
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures::future::join_all;
+use http::header::{self, HeaderValue};
 use http::{Method, StatusCode};
 use pingora::protocols::http::ServerSession;
+use tollgate_policy::Reason;
 
 use super::body;
 use super::engine::Engine;
 use super::exchange::now;
 use super::failure::Failure;
 use super::head::Head;
-use super::payment::payment_request;
+use super::payment::{self, payment_request};
 use super::record::Record;
 use super::send::{Sent, in_time, or_gone};
-use crate::x402::challenge::{Challenge, ChallengeError, MAX_CHALLENGE_BYTES};
+use crate::gate::payment::challenges::ScreeningRule;
+use crate::gate::payment::judge::judge_offer;
+use crate::gate::payment::terms::Terms;
+use crate::gate::{Denial, PaymentFacts, Ruleset};
+use crate::verdict::Question;
+use crate::x402::base64;
+use crate::x402::challenge::{Asked, Challenge, ChallengeError, MAX_CHALLENGE_BYTES, Vouched};
+use crate::x402::claim::{AtomicAmount, EvmAddress};
+use crate::x402::network::Caip2;
 
 /// v2's challenge.
 const PAYMENT_REQUIRED: &str = "payment-required";
 
-/// How long the body of a 402 may keep its client waiting; a seller that takes longer has its answer streamed, and is not paid.
+/// How long the body of a 402 may keep its client waiting.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Options that the verdict service is asked about for one challenge; the others are taken out.
+const MOST_QUESTIONS: usize = 4;
 
 /// Whether an answer may carry a challenge; 412 is v2's `permit2_allowance_required`.
 fn asks_to_pay(status: StatusCode) -> bool {
     matches!(status, StatusCode::PAYMENT_REQUIRED | StatusCode::PRECONDITION_FAILED)
 }
 
+/// What an answer asks for, in both places where it can.
+#[derive(Default)]
+struct Found {
+    header: Option<Challenge>,
+    body: Option<Challenge>,
+}
+
+impl Found {
+    fn all(&self) -> impl Iterator<Item = &Challenge> {
+        self.header.iter().chain(&self.body)
+    }
+}
+
+/// What makes two options the same purchase.
+type Purchase = (Caip2, EvmAddress, AtomicAmount, EvmAddress);
+
+fn purchase(asked: &Asked) -> Purchase {
+    (asked.network, asked.asset, asked.amount, asked.pay_to)
+}
+
 /// See the module.
-pub(super) async fn remember(
+pub(super) async fn pass(
     engine: &Engine,
+    rules: &Ruleset,
     down: &mut ServerSession,
     mut sent: Sent,
     head: &Head,
@@ -41,29 +77,44 @@ pub(super) async fn remember(
     if !asks_to_pay(sent.head.status) {
         return Ok(sent);
     }
-    let request = payment_request(head).hash();
-    let challenges = engine.gate.challenges();
-    let mut stated = sent.head.headers.get_all(PAYMENT_REQUIRED).iter();
-    // Of two fields one client reads the first and another the last: neither is believed.
-    if let (Some(value), None) = (stated.next(), stated.next()) {
-        match Challenge::from_header(value.as_bytes()) {
-            Ok(challenge) => challenges.remember(request, challenge, now()),
-            Err(error) => unreadable(head, error),
+    let terms = payment::terms(&engine.gate, rules, head);
+    let standing = engine.gate.standing();
+    let screening = terms
+        .as_ref()
+        .ok()
+        .and_then(|terms| terms.screening())
+        .unwrap_or(standing.screening);
+    if head.method != Method::HEAD {
+        // Whoever asks for money first has no use for the rest of the request.
+        if sent.upload.pending() {
+            sent.upload.abandon();
         }
-    }
-    if head.method != Method::HEAD && !sent.upload.pending() {
         sent.read = record.wait(read(engine, down, &mut sent)).await?;
-        if let Some(text) = body::decoded_answer(&sent.head.headers, &sent.read, MAX_CHALLENGE_BYTES)
-            && let Ok(challenge) = Challenge::from_body(&text)
-        {
-            challenges.remember(request, challenge, now());
+    }
+    let found = match find(&sent) {
+        Ok(found) => found,
+        Err(denial) if screening == ScreeningRule::Screened => return Err(denial.into()),
+        Err(_) => Found::default(),
+    };
+    if found.all().next().is_none() {
+        return Ok(sent);
+    }
+    let request = payment_request(head).hash();
+    let payable = match screening {
+        ScreeningRule::PassedOn => None,
+        ScreeningRule::Screened => {
+            agree(&found)?;
+            let payable = judge(engine, terms?, &found, head, down, record).await?;
+            rewrite(&mut sent, &found, &payable)?;
+            Some(payable)
         }
+    };
+    for challenge in found.all() {
+        let may_be_paid = |asked: &&Asked| payable.as_ref().is_none_or(|payable| payable.contains(&purchase(asked)));
+        let offers = challenge.asked().filter(may_be_paid).cloned().collect();
+        engine.gate.challenges().remember(request, challenge.version, offers, now());
     }
     Ok(sent)
-}
-
-fn unreadable(head: &Head, error: ChallengeError) {
-    tracing::info!(authority = %head.destination.authority(), %error, "a 402 asks for a payment that no payment will answer");
 }
 
 /// The body, or as much of it as a challenge could be.
@@ -79,4 +130,208 @@ async fn read(engine: &Engine, down: &mut ServerSession, sent: &mut Sent) -> Res
         }
     }
     Ok(body.freeze())
+}
+
+/// Reads both places. An error is something that a lenient client might read as a challenge, and we cannot.
+fn find(sent: &Sent) -> Result<Found, Denial> {
+    let unreadable = |error: ChallengeError| {
+        let reason = match error {
+            ChallengeError::TooLarge => Reason::PaymentTooLarge,
+            _ => Reason::PaymentMalformed,
+        };
+        Denial::new(reason, format!("the origin asks for a payment that cannot be judged: {error}"))
+    };
+    let mut stated = sent.head.headers.get_all(PAYMENT_REQUIRED).iter();
+    let header = match (stated.next(), stated.next()) {
+        (None, _) => None,
+        (Some(value), None) => Some(Challenge::from_header(value.as_bytes()).map_err(unreadable)?),
+        (Some(_), Some(_)) => {
+            let detail = "the origin asks for a payment in two fields, which clients read differently";
+            return Err(Denial::new(Reason::PaymentConflicting, detail));
+        }
+    };
+    let body = match body::json_answer(&sent.head.headers, &sent.read, MAX_CHALLENGE_BYTES) {
+        Ok(Some(text)) => in_body(&text).map_err(unreadable)?,
+        Ok(None) => None,
+        Err(Failure::Denied(why)) => {
+            let reason = if why.reason == Reason::BodyTooLarge {
+                Reason::PaymentTooLarge
+            } else {
+                Reason::PaymentMalformed
+            };
+            let detail = format!("the origin may ask for a payment that cannot be judged: {}", why.detail);
+            return Err(Denial::new(reason, detail));
+        }
+        Err(Failure::Broken(_)) => return Err(Denial::new(Reason::PaymentMalformed, "the body of a 402 does not decode")),
+    };
+    Ok(Found { header, body })
+}
+
+/// `Ok(None)` for a page, a problem document, the `{}` of v2: nothing that asks for a payment.
+fn in_body(text: &[u8]) -> Result<Option<Challenge>, ChallengeError> {
+    match Challenge::from_body(text) {
+        Ok(challenge) => Ok(Some(challenge)),
+        Err(ChallengeError::Shape(_)) => Ok(None),
+        Err(_) if !begins_like_an_object(text) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// In UTF-8, UTF-16 or UTF-32, with or without a byte order mark: some clients guess.
+fn begins_like_an_object(text: &[u8]) -> bool {
+    let filler = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0 | 0xEF | 0xBB | 0xBF | 0xFE | 0xFF);
+    text.iter().find(|byte| !filler(byte)) == Some(&b'{')
+}
+
+/// One client reads the field, another the body: both have to ask for the same.
+fn agree(found: &Found) -> Result<(), Denial> {
+    let (Some(header), Some(body)) = (&found.header, &found.body) else {
+        return Ok(());
+    };
+    let in_header: Vec<Purchase> = header.asked().map(purchase).collect();
+    let in_body: Vec<Purchase> = body.asked().map(purchase).collect();
+    let same = in_header.iter().all(|one| in_body.contains(one)) && in_body.iter().all(|one| in_header.contains(one));
+    if same {
+        return Ok(());
+    }
+    Err(Denial::new(
+        Reason::PaymentConflicting,
+        "the origin asks for one payment in its PAYMENT-REQUIRED field and for another in its body",
+    ))
+}
+
+/// The purchases that may be paid; a denial if there are none.
+async fn judge(
+    engine: &Engine,
+    terms: &Terms,
+    found: &Found,
+    head: &Head,
+    down: &mut ServerSession,
+    record: &mut Record<'_>,
+) -> Result<Vec<Purchase>, Failure> {
+    let request = payment_request(head);
+    let mut questions: Vec<(Purchase, Question)> = Vec::new();
+    let mut refusal = Denial::new(
+        Reason::PaymentSchemeNotAllowed,
+        "the origin asks for a payment in no way that could be judged",
+    );
+    for asked in found.all().flat_map(Challenge::asked) {
+        if questions.iter().any(|(known, _)| *known == purchase(asked)) {
+            continue;
+        }
+        match judge_offer(asked, &request, terms) {
+            Ok(question) if questions.len() < MOST_QUESTIONS => questions.push((purchase(asked), question)),
+            Ok(_) => {}
+            Err(why) => refusal = would_be_refused(asked, why.reason, &why.detail),
+        }
+    }
+    let desk = &engine.gate.standing().screening_desk;
+    let asking = join_all(questions.iter().map(|(_, question)| desk.judge(question)));
+    let rulings = if down.is_body_done() {
+        record.wait(or_gone(down, async { Ok(asking.await) })).await?
+    } else {
+        record.wait(asking).await
+    };
+    let mut payable = Vec::new();
+    for ((purchase, question), ruling) in questions.iter().zip(&rulings) {
+        payment::note_ruling(ruling, engine, record);
+        match payment::ruled_out(ruling) {
+            None => payable.push(*purchase),
+            Some((reason, detail)) => {
+                refusal = Denial {
+                    payment: Some(Box::new(facts(question))),
+                    ..Denial::new(reason, format!("the payment that the origin asks for would be refused: {detail}"))
+                }
+            }
+        }
+    }
+    let vouched = found.all().any(|challenge| challenge.vouched == Vouched::Signed);
+    let all = found
+        .all()
+        .flat_map(|challenge| &challenge.options)
+        .all(|option| option.as_ref().is_some_and(|asked| payable.contains(&purchase(asked))));
+    if payable.is_empty() || (vouched && !all) {
+        return Err(refusal.into());
+    }
+    Ok(payable)
+}
+
+fn would_be_refused(asked: &Asked, reason: Reason, why: &str) -> Denial {
+    Denial {
+        payment: Some(Box::new(PaymentFacts {
+            network: Some(asked.network.to_string()),
+            asset: Some(asked.asset.to_string()),
+            payee: Some(asked.pay_to.to_string()),
+            ..PaymentFacts::default()
+        })),
+        ..Denial::new(reason, format!("the payment that the origin asks for would be refused: {why}"))
+    }
+}
+
+fn facts(question: &Question) -> PaymentFacts {
+    PaymentFacts {
+        network: Some(question.asset.network.to_string()),
+        asset: Some(question.asset.address.to_string()),
+        amount: Some(question.amount.to_decimal(question.asset.decimals)),
+        payee: Some(question.payee.to_string()),
+        ..PaymentFacts::default()
+    }
+}
+
+/// Takes out what would be refused, where there is something to take out.
+fn rewrite(sent: &mut Sent, found: &Found, payable: &[Purchase]) -> Result<(), Failure> {
+    let keep = |asked: &Asked| payable.contains(&purchase(asked));
+    let whole = |challenge: &Challenge| challenge.options.iter().all(|option| option.as_ref().is_some_and(keep));
+    let lost = || Denial::new(Reason::InternalError, "a challenge could not be written again");
+    if let Some(header) = found.header.as_ref().filter(|header| !whole(header)) {
+        let value = base64::encode(header.only(keep).ok_or_else(lost)?.as_bytes());
+        let value = HeaderValue::from_str(&value).map_err(|_| lost())?;
+        sent.head.insert_header(PAYMENT_REQUIRED, value)?;
+    }
+    if let Some(body) = found.body.as_ref().filter(|body| !whole(body)) {
+        let text = body.only(keep).ok_or_else(lost)?;
+        for stale in [header::CONTENT_ENCODING, header::TRANSFER_ENCODING, header::ETAG] {
+            sent.head.remove_header(&stale);
+        }
+        sent.head.insert_header(header::CONTENT_LENGTH, text.len())?;
+        sent.read = text.into();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::x402::json::JsonError;
+
+    #[test]
+    fn what_a_lenient_client_might_read_as_a_challenge_is_never_taken_for_a_page() {
+        let utf16: Vec<u8> = r#"{"x402Version":1}"#.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let cases: [(&[u8], Result<bool, ChallengeError>); 10] = [
+            (&utf16, Err(ChallengeError::Json(JsonError::Malformed))),
+            (b"", Ok(false)),
+            (b"<html>", Ok(false)),
+            (b"{}", Ok(false)),
+            (br#"{"type":"about:blank","status":402}"#, Ok(false)),
+            (br#"["x402Version",1]"#, Ok(false)),
+            (br#"{"x402Version":1,"accepts":[]}"#, Ok(true)),
+            (
+                br#"{"x402Version":1,"accepts":[],"accepts":[]}"#,
+                Err(ChallengeError::Json(JsonError::DuplicateKey)),
+            ),
+            (
+                b"\xEF\xBB\xBF {\"x402Version\":1,\"accepts\":[]}",
+                Err(ChallengeError::Json(JsonError::Malformed)),
+            ),
+            (
+                br#"{"x402Version":1,"accepts":[],}"#,
+                Err(ChallengeError::Json(JsonError::Malformed)),
+            ),
+        ];
+        for (text, expected) in cases {
+            let found = in_body(text).map(|challenge| challenge.is_some());
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(text));
+        }
+    }
 }

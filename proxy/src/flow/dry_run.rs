@@ -9,22 +9,24 @@ mod wire;
 
 use std::sync::Arc;
 
+use http::{HeaderMap, Method};
 use pingora::http::RequestHeader;
-use tollgate_policy::{Authority, Facts, HttpFacts, Inspection, Reason};
+use tollgate_policy::{Authority, Facts, Inspection, Messages, Reason, WEBSOCKET_TEXT};
 
-use super::body;
+use super::body::{self, Need};
 use super::engine::Binaries;
 use super::exchange::{credential_denial, now, refuse_unreadable_websocket};
 use super::failure::Failure;
 use super::head::{Head, Scope};
 use super::payment;
+use super::websocket;
 use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Resolver, Security};
-use crate::gate::{Caller, Denial, Gate, Layer, Request, Route, Ruleset};
+use crate::gate::{Asked, Caller, Denial, Gate, Layer, Request, Route, Ruleset};
 use crate::settings::Limits;
-use crate::verdict::BackendName;
+use crate::verdict::{BackendName, Question};
 use crate::x402::claim::Claim;
-use wire::Wire;
+use wire::{Asks, Wire};
 
 pub use report::{DryRequest, DryRun, Finding, Pass, Stage, Step};
 pub use wire::UrlError;
@@ -92,22 +94,23 @@ impl DryEngine {
         run.authority = Some(head.destination.authority().clone());
         run.path = Some(head.path.as_str().to_owned());
         let route = self.judge_head(rules, &head, &wire.head, request.caller, run)?;
-        let mut pass = Pass {
-            policy: route.policy.map(str::to_owned),
-            rule: route.rule.clone(),
-            would_deny: route.would_deny,
-            payment: None,
-        };
+        let mut pass = pass_of(route.clone());
         *stage = Stage::Address;
         if tunnel.is_none() {
             self.addresses(&route, head.destination.authority(), run)?;
         } else if let Some(addresses) = self.resolver.known(&head.destination.authority().host) {
             self.gate.judge_addresses(&route, head.destination.authority(), &addresses)?;
         }
+        if wire.asks == Asks::Message {
+            *stage = Stage::Message;
+            return self.message(rules, &head, &route, request, run);
+        }
         *stage = Stage::Payment;
         let claim = self.payment(rules, &head, &wire.head, run)?;
         *stage = Stage::Body;
-        self.body(&head, wire, request, run)?;
+        if let Some(judged) = self.body(rules, &head, &route, wire, request, run)? {
+            pass.take(judged);
+        }
         *stage = Stage::Verdict;
         if let Some(claim) = &claim {
             self.verdict(claim, run).await?;
@@ -157,13 +160,7 @@ impl DryEngine {
                 Finding::Passed,
                 "the endpoint's TLS is not terminated (`tls: skip`), so requests pass unread",
             );
-            let (policy, rule) = (route.policy.map(str::to_owned), route.rule);
-            return Ok(Through::Unread(Box::new(Pass {
-                policy,
-                rule,
-                would_deny: route.would_deny,
-                payment: None,
-            })));
+            return Ok(Through::Unread(Box::new(pass_of(route))));
         }
         Ok(Through::Read)
     }
@@ -188,38 +185,69 @@ impl DryEngine {
         caller: &Caller,
         run: &mut DryRun,
     ) -> Result<Route<'r>, Denial> {
-        let authority = head.destination.authority();
-        let caller = self.caller(rules, authority, caller);
-        let http = HttpFacts {
-            method: head.method.as_str(),
-            path: &head.path,
-            query: head.query.as_deref(),
+        let request = self.request(rules, head, fields, caller);
+        run.policy = Some(self.gate.explain_operations(rules, &request, &[]));
+        let route = self.gate.judge_head(rules, &request)?;
+        refuse_unreadable_websocket(rules, &route, head, fields)?;
+        let shown = format!("{} {}", head.method, head.path.as_str());
+        let detail = match (route.reading(), route.would_deny) {
+            (Some(reading), None) => format!("{shown} is for {}, which reads it as {}", listed_by(&route), reading.protocol),
+            _ => judged(&route, &shown),
         };
-        let facts = Facts {
-            host: &authority.host,
-            port: authority.port,
-            caller: caller.facts(),
-            request: Some(http),
-        };
-        run.policy = Some(rules.policy.explain(&facts));
-        let request = Request {
+        run.step(Stage::Request, finding(&route), detail);
+        Ok(route)
+    }
+
+    fn request<'a>(&self, rules: &Ruleset, head: &'a Head, fields: &'a RequestHeader, caller: &'a Caller) -> Request<'a> {
+        Request {
             destination: &head.destination,
             method: &head.method,
             path: &head.path,
             query: head.query.as_deref(),
             headers: &fields.headers,
-            caller,
+            caller: self.caller(rules, head.destination.authority(), caller),
+        }
+    }
+
+    /// A text message after its handshake has passed: judged by itself, as each one is at run time.
+    fn message(
+        &self,
+        rules: &Ruleset,
+        handshake: &Head,
+        opened: &Route<'_>,
+        request: &DryRequest<'_>,
+        run: &mut DryRun,
+    ) -> Result<Pass, Denial> {
+        if opened.messages() == Messages::Unread {
+            run.step(
+                Stage::Message,
+                Finding::Passed,
+                "the endpoint is not a `websocket` one: messages pass unread",
+            );
+            return Ok(pass_of(opened.clone()));
+        }
+        let method = Method::from_bytes(WEBSOCKET_TEXT.as_bytes()).unwrap_or_default();
+        let head = Head {
+            method,
+            ..handshake.clone()
         };
-        let route = self.gate.judge_head(rules, &request)?;
-        refuse_unreadable_websocket(rules, head, fields)?;
-        let shown = format!("{} {}", head.method, head.path.as_str());
-        let detail = match (&route.would_deny, &route.rule) {
-            (Some(reason), _) => format!("{shown} would be denied by {} ({reason}), which only audits", listed_by(&route)),
-            (None, Some(rule)) => format!("{shown} is allowed by {rule} of {}", listed_by(&route)),
-            (None, None) => format!("{shown} is allowed by {}, which lists no requests", listed_by(&route)),
+        let text = websocket::text_of(&request.body, self.limits.websocket_message).map_err(websocket::Fault::denial)?;
+        let asked = Request {
+            destination: &head.destination,
+            method: &head.method,
+            path: &head.path,
+            query: head.query.as_deref(),
+            headers: &HeaderMap::new(),
+            caller: self.caller(rules, head.destination.authority(), request.caller),
         };
-        run.step(Stage::Request, finding(&route), detail);
-        Ok(route)
+        run.policy = Some(self.gate.explain_message(rules, &asked, text));
+        let route = self.gate.judge_message(rules, &asked, text)?;
+        let shown = match &route.operation {
+            Some(operation) => format!("{} {}: {}", head.method, head.path.as_str(), operation.as_str()),
+            None => format!("{} {}", head.method, head.path.as_str()),
+        };
+        run.step(Stage::Message, finding(&route), judged(&route, &shown));
+        Ok(pass_of(route))
     }
 
     fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
@@ -233,26 +261,43 @@ impl DryEngine {
         Ok(claim)
     }
 
-    fn body(&self, head: &Head, wire: &Wire<'_>, request: &DryRequest<'_>, run: &mut DryRun) -> Result<(), Denial> {
-        if request.body.is_empty() {
-            return Ok(());
-        }
-        let detail = match body::whole(&wire.head, &request.body, &self.limits).map_err(denial_of)? {
-            Some(json) => {
-                self.gate.judge_body(head.path.as_str(), &json)?;
-                "JSON, and no call to a payment rail"
+    fn body<'r>(
+        &self,
+        rules: &'r Ruleset,
+        head: &Head,
+        route: &Route<'r>,
+        wire: &Wire<'_>,
+        asked: &DryRequest<'_>,
+        run: &mut DryRun,
+    ) -> Result<Option<Route<'r>>, Denial> {
+        let need = Need::of(route.reading(), &self.limits);
+        let bytes = body::whole(&wire.head, &asked.body, need).map_err(denial_of)?;
+        let detail = match &bytes {
+            Some(bytes) => {
+                self.gate.judge_body(head.path.as_str(), bytes)?;
+                "no call to a payment rail"
             }
             None => "not JSON: it is streamed and not read",
         };
-        run.step(Stage::Body, Finding::Passed, detail);
-        Ok(())
+        if !asked.body.is_empty() {
+            run.step(Stage::Body, Finding::Passed, detail);
+        }
+        let Some(reading) = route.reading() else { return Ok(None) };
+        let request = self.request(rules, head, &wire.head, asked.caller);
+        let bytes = bytes.unwrap_or_default();
+        let operations = self.gate.read_operations(&request, route, reading, &bytes)?;
+        run.policy = Some(self.gate.explain_operations(rules, &request, &operations));
+        let route = self.gate.judge_operations(rules, &request, &operations)?;
+        let shown = route.operation.as_deref().map_or("", Asked::as_str);
+        run.step(Stage::Body, finding(&route), judged(&route, shown));
+        Ok(Some(route))
     }
 
     /// The embedded backend answers here as it would at run time; a service is never asked for the sake of an explanation.
     async fn verdict(&self, claim: &Claim, run: &mut DryRun) -> Result<(), Denial> {
         let desk = self.gate.desk();
         if desk.backend() == BackendName::Local {
-            let ruling = desk.judge(claim).await;
+            let ruling = desk.judge(&Question::from(claim)).await;
             if let Some(denial) = payment::refusal(claim, &ruling) {
                 return Err(denial);
             }
@@ -296,9 +341,25 @@ enum Through {
     Unread(Box<Pass>),
 }
 
+fn pass_of(route: Route<'_>) -> Pass {
+    let mut pass = Pass::default();
+    pass.take(route);
+    pass
+}
+
 fn transfer(claim: &Claim) -> String {
     let (amount, asset) = (claim.amount.to_decimal(claim.asset.decimals), &claim.asset);
     format!("{amount} of {}/{} to {}", asset.network, asset.address, claim.payee)
+}
+
+/// What became of something.
+fn judged(route: &Route<'_>, shown: &str) -> String {
+    match (&route.would_deny, &route.rule, route.reading()) {
+        (Some(reason), ..) => format!("{shown} would be denied by {} ({reason}), which only audits", listed_by(route)),
+        (None, Some(rule), _) => format!("{shown} is allowed by {rule} of {}", listed_by(route)),
+        (None, None, Some(_)) => format!("{shown} needs no rule in {}", listed_by(route)),
+        (None, None, None) => format!("{shown} is allowed by {}, which lists no requests", listed_by(route)),
+    }
 }
 
 fn finding(route: &Route<'_>) -> Finding {

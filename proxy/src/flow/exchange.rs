@@ -8,10 +8,10 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType};
-use tollgate_policy::Reason;
+use tollgate_policy::{BodyReading, Messages, Reason};
 
 use super::answer::{self, End};
-use super::body::{self, Held};
+use super::body::{self, Content, Held, Need};
 use super::challenge;
 use super::connection::Connection;
 use super::engine::Engine;
@@ -22,18 +22,19 @@ use super::outbound::{is_websocket, names_websocket};
 use super::payment::{self, Paid, Paying};
 use super::record::Record;
 use super::send::{Resend, Sending, Sent, in_time, or_gone};
+use super::websocket::{self, Reading, Upgraded};
 use crate::audit::Protocol;
 use crate::credentials::CredentialError;
-use crate::egress::session::OriginSession;
 use crate::egress::{ClientProtocol, Origin};
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
+use crate::verdict::Question;
 
 /// How an exchange ended.
 pub(crate) enum Outcome {
     /// Answered in full; the session may be used again, as far as it allows that.
     Done,
     /// `101`: both ends speak something else now.
-    Upgraded(OriginSession),
+    Upgraded(Box<Upgraded>),
     /// The answer was cut, or nobody listens any more.
     Ended,
 }
@@ -81,10 +82,17 @@ impl Engine {
         } = if down.is_body_empty() {
             Held::nothing(&self.held)
         } else {
-            record.wait(body::read(down, &self.limits, &self.held)).await?
+            let need = Need::of(route.reading(), &self.limits);
+            record.wait(body::read(down, need, &self.limits, &self.held)).await?
         };
-        if let Some(json) = &to_judge {
-            self.gate.judge_body(head.path.as_str(), json)?;
+        if let Some(bytes) = &to_judge {
+            self.gate.judge_body(head.path.as_str(), bytes)?;
+        }
+        let content = Content::of(&body, to_judge);
+        if let Some(reading) = route.reading() {
+            let request = self.request(connection, rules, &head, down).await;
+            let route = self.judge_content(rules, &request, &route, reading, &content)?;
+            record.routed(&route);
         }
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
@@ -93,7 +101,8 @@ impl Engine {
             None => None,
         };
         // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
-        self.judge_again(connection, rules, &head, down).await?;
+        self.judge_again(connection, rules, &head, down, &content).await?;
+        drop(content);
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
         let credentials = self.resolve_credentials(&head, down)?;
@@ -120,13 +129,13 @@ impl Engine {
         let sent = record.wait(sending.send(down)).await?;
         record.status = Some(sent.head.status.as_u16());
 
-        // 8. A WebSocket: from here on the bytes are opaque.
+        // 8. A WebSocket: from here on there are messages, or bytes that nobody reads.
         if sent.head.status == StatusCode::SWITCHING_PROTOCOLS {
-            return upgrade(down, sent).await;
+            return self.upgrade(connection, &head, down, sent, record).await;
         }
 
-        // 9. What a 402 asks for is remembered before the client can pay it.
-        let sent = challenge::remember(self, down, sent, &head, record).await?;
+        // 9. What a 402 asks for is judged before the client can sign for it, and remembered.
+        let sent = challenge::pass(self, rules, down, sent, &head, record).await?;
 
         // 10. Head, then body as it comes; the rest of the request meanwhile goes the other way.
         let outcome = self.relay(down, sent, &origin, record).await;
@@ -158,19 +167,35 @@ impl Engine {
         down: &ServerSession,
         record: &mut Record<'_>,
     ) -> Result<Route<'r>, Failure> {
-        let caller = self.caller(&connection.client, rules, head.destination.authority()).await;
-        let request = Request {
+        let request = self.request(connection, rules, head, down).await;
+        let route = self.gate.judge_head(rules, &request)?;
+        refuse_unreadable_websocket(rules, &route, head, down.req_header())?;
+        record.routed(&route);
+        Ok(route)
+    }
+
+    async fn request<'a>(&self, connection: &'a Connection, rules: &Ruleset, head: &'a Head, down: &'a ServerSession) -> Request<'a> {
+        Request {
             destination: &head.destination,
             method: &head.method,
             path: &head.path,
             query: head.query.as_deref(),
             headers: &down.req_header().headers,
-            caller,
-        };
-        let route = self.gate.judge_head(rules, &request)?;
-        refuse_unreadable_websocket(rules, head, down.req_header())?;
-        record.routed(route.policy, route.rule.clone(), route.would_deny);
-        Ok(route)
+            caller: self.caller(&connection.client, rules, head.destination.authority()).await,
+        }
+    }
+
+    /// Where the policy's rules are about the body: the route for each thing that it asks for.
+    fn judge_content<'r>(
+        &self,
+        rules: &'r Ruleset,
+        request: &Request<'_>,
+        route: &Route<'_>,
+        reading: BodyReading,
+        content: &Content,
+    ) -> Result<Route<'r>, Denial> {
+        let operations = self.gate.read_operations(request, route, reading, content.known(reading)?)?;
+        self.gate.judge_operations(rules, request, &operations)
     }
 
     /// The tunnel's origin, the last one again, or a new one at addresses that have just been judged.
@@ -203,7 +228,8 @@ impl Engine {
         if !paying.needs_verdict() {
             return Ok(payment::release(paying));
         }
-        let judged = self.gate.desk().judge(&paying.claim);
+        let question = Question::from(&paying.claim);
+        let judged = self.gate.desk().judge(&question);
         // A client's goodbye can be told from its body only once that has ended; until then it may wait for the verdict's deadline.
         let ruling = if down.is_body_done() {
             record.wait(or_gone(down, async { Ok(judged.await) })).await?
@@ -214,23 +240,25 @@ impl Engine {
     }
 
     /// Holds a request that waited against rules that came meanwhile.
-    async fn judge_again(&self, connection: &Connection, judged_by: &Ruleset, head: &Head, down: &ServerSession) -> Result<(), Failure> {
+    async fn judge_again(
+        &self,
+        connection: &Connection,
+        judged_by: &Ruleset,
+        head: &Head,
+        down: &ServerSession,
+        content: &Content,
+    ) -> Result<(), Failure> {
         let rules = self.gate.rules();
         if rules.generation == judged_by.generation {
             return Ok(());
         }
-        let headers = &down.req_header().headers;
-        let caller = self.caller(&connection.client, &rules, head.destination.authority()).await;
-        let request = Request {
-            destination: &head.destination,
-            method: &head.method,
-            path: &head.path,
-            query: head.query.as_deref(),
-            headers,
-            caller,
-        };
-        self.gate.judge_head(&rules, &request)?;
-        if let Some(found) = payment::detect(head, headers) {
+        let request = self.request(connection, &rules, head, down).await;
+        let route = self.gate.judge_head(&rules, &request)?;
+        refuse_unreadable_websocket(&rules, &route, head, down.req_header())?;
+        if let Some(reading) = route.reading() {
+            self.judge_content(&rules, &request, &route, reading, content)?;
+        }
+        if let Some(found) = payment::detect(head, request.headers) {
             payment::check(&self.gate, &rules, head, found, now())?;
         }
         Ok(())
@@ -303,6 +331,35 @@ impl Engine {
         Ok(Outcome::Done)
     }
 
+    async fn upgrade(
+        &self,
+        connection: &Connection,
+        head: &Arc<Head>,
+        down: &mut ServerSession,
+        sent: Sent,
+        record: &Record<'_>,
+    ) -> Result<Outcome, Failure> {
+        if !is_websocket(down.req_header()) || !names_websocket(&sent.head.headers) {
+            // An origin that switches unasked would turn the connection into a tunnel that no rule has seen.
+            let error = Error::explain(ErrorType::InvalidHTTPHeader, "101 without a request for it");
+            return Err(error.into_up().into());
+        }
+        // The origin may have taken its time: whether messages are read is for the rules in force now to say.
+        let rules = self.gate.rules();
+        let request = self.request(connection, &rules, head, down).await;
+        let route = self.gate.judge_head(&rules, &request)?;
+        refuse_unreadable_websocket(&rules, &route, head, down.req_header())?;
+        let upgraded = Upgraded {
+            origin: sent.session,
+            head: head.clone(),
+            reading: Reading::of(route.messages(), &sent.head.headers)?,
+            addresses: record.addresses.clone(),
+            id: record.id,
+        };
+        down.write_response_header(sent.head).await.map_err(pingora::Error::into_down)?;
+        Ok(Outcome::Upgraded(Box::new(upgraded)))
+    }
+
     /// Says no, or cuts what can no longer be answered.
     async fn refuse(&self, down: &mut ServerSession, failure: Failure, record: &mut Record<'_>) -> Outcome {
         let mut denial = match failure {
@@ -340,23 +397,26 @@ fn body_rule(method: &Method, head: &ResponseHeader) -> BodyRule {
     }
 }
 
-async fn upgrade(down: &mut ServerSession, sent: Sent) -> Result<Outcome, Failure> {
-    if !is_websocket(down.req_header()) || !names_websocket(&sent.head.headers) {
-        // An origin that switches unasked would turn the connection into a tunnel that no rule has seen.
-        let error = Error::explain(ErrorType::InvalidHTTPHeader, "101 without a request for it");
-        return Err(error.into_up().into());
+/// A WebSocket whose messages are not judged is opaque once it is open; one whose messages are has to be of the version that is read.
+pub(super) fn refuse_unreadable_websocket(rules: &Ruleset, route: &Route<'_>, head: &Head, request: &RequestHeader) -> Result<(), Denial> {
+    if !is_websocket(request) {
+        return Ok(());
     }
-    down.write_response_header(sent.head).await.map_err(pingora::Error::into_down)?;
-    Ok(Outcome::Upgraded(sent.session))
-}
-
-/// A WebSocket's bytes are opaque once it is open.
-pub(super) fn refuse_unreadable_websocket(rules: &Ruleset, head: &Head, request: &RequestHeader) -> Result<(), Denial> {
-    if is_websocket(request) && rules.must_be_readable(&head.destination.authority().host) {
-        let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
+    if route.reading().is_some() {
+        let detail = "a WebSocket could ask for what the endpoint's rules are about, unread";
         return Err(Denial::new(Reason::UninspectableTraffic, detail));
     }
-    Ok(())
+    match route.messages() {
+        Messages::Judged | Messages::Operations => websocket::check_version(&request.headers),
+        Messages::Unread if rules.must_be_readable(&head.destination.authority().host) => {
+            let detail = "a WebSocket could carry payments that cannot be read, and a payment rule covers this host";
+            Err(Denial {
+                next_steps: vec!["give the endpoint `protocol: websocket`, so that its messages are judged".to_owned()],
+                ..Denial::new(Reason::UninspectableTraffic, detail)
+            })
+        }
+        Messages::Unread => Ok(()),
+    }
 }
 
 pub(super) fn credential_denial(error: &CredentialError) -> Denial {

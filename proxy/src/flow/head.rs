@@ -11,7 +11,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Version};
 use pingora::http::RequestHeader;
 use pingora::protocols::http::authority::{RawTargetAuthority, raw_target_authority};
-use tollgate_policy::{Authority, CanonicalPath, EncodedSlash, Reason, Target};
+use tollgate_policy::{Authority, CanonicalPath, EncodedSlash, Reason, Target, WEBSOCKET_TEXT};
 
 use crate::egress::{Destination, Security};
 use crate::gate::Denial;
@@ -62,6 +62,7 @@ impl Head {
         nominated(&request.headers)?;
         refuse_h2c(&request.headers)?;
         refuse_method_override(request)?;
+        refuse_message_method(&request.method)?;
         let (security, from_target, path) = split_target(scope, request)?;
         let destination = one_destination(scope, request, security, from_target)?;
         let (path, query) = canonical(path)?;
@@ -213,6 +214,15 @@ fn refuse_method_override(request: &RequestHeader) -> Result<(), Denial> {
             Reason::MethodNotAllowed,
             "a field asks the origin to take the request for one of another method",
         ));
+    }
+    Ok(())
+}
+
+/// Rules for messages on a WebSocket go by a method that no request has; one that claims it would be let out by them.
+fn refuse_message_method(method: &Method) -> Result<(), Denial> {
+    if method.as_str().eq_ignore_ascii_case(WEBSOCKET_TEXT) {
+        let detail = format!("{WEBSOCKET_TEXT} stands for a message on a WebSocket and is no method of HTTP");
+        return Err(Denial::new(Reason::MethodNotAllowed, detail));
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ mod record;
 mod send;
 mod splice;
 mod upload;
+mod websocket;
 
 pub(crate) use absolute_form::{AbsoluteTarget, Agreement};
 pub(crate) use answer::last_words;
@@ -30,4 +31,5 @@ pub use engine::{Binaries, Engine};
 pub(crate) use exchange::Outcome;
 pub(crate) use head::has_bare_line_ends;
 pub(crate) use record::{Record, Traffic};
-pub(crate) use splice::{copy_both_ways, splice};
+pub(crate) use splice::copy_both_ways;
+pub use websocket::{Bounds, Encoding, Fault, MessageReader, Passage, Takeover};

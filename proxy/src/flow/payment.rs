@@ -126,7 +126,7 @@ pub(super) fn check(gate: &Gate, rules: &Ruleset, head: &Head, found: Found<'_>,
 }
 
 /// The terms that hold for the host.
-fn terms<'t>(gate: &'t Gate, rules: &'t Ruleset, head: &Head) -> Result<&'t Terms, Denial> {
+pub(super) fn terms<'t>(gate: &'t Gate, rules: &'t Ruleset, head: &Head) -> Result<&'t Terms, Denial> {
     match rules.terms(&head.destination.authority().host) {
         PaymentTerms::Operator => Ok(&gate.standing().terms),
         PaymentTerms::Stanza(terms) => Ok(terms),
@@ -168,6 +168,18 @@ fn answer(gate: &Gate, rules: &Ruleset, head: &Head, claim: &Claim, now: u64) ->
 
 /// Takes the ruling: exactly GO, or a denial.
 pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) -> Result<Paid, Failure> {
+    note_ruling(ruling, engine, record);
+    if paying.claim.valid_before <= now() {
+        return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
+    }
+    match refusal(&paying.claim, ruling) {
+        None => Ok(release(paying)),
+        Some(denial) => Err(denial.into()),
+    }
+}
+
+/// Writes a ruling down: for the audit line, and for the counters.
+pub(super) fn note_ruling(ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) {
     let backend = match ruling.backend {
         BackendName::Blackwall => VerdictBackend::Blackwall,
         BackendName::Local => VerdictBackend::Local,
@@ -183,22 +195,21 @@ pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &
         receipt_id: receipt,
         latency: ruling.latency,
     });
-    if paying.claim.valid_before <= now() {
-        return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
-    }
-    match refusal(&paying.claim, ruling) {
-        None => Ok(release(paying)),
-        Some(denial) => Err(denial.into()),
-    }
 }
 
-/// What a ruling is to the client: nothing if it is exactly GO.
-pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
+/// Why a ruling is not exactly GO.
+pub(super) fn ruled_out(ruling: &Ruling) -> Option<(Reason, String)> {
     let reason = ruling.refusal()?;
     let detail = match &ruling.outcome {
         Ok(answer) => format!("the verdict service said {}", outcome_of(answer.verdict).to_string().to_uppercase()),
         Err(failure) => failure.to_string(),
     };
+    Some((reason, detail))
+}
+
+/// What a ruling is to the client: nothing if it is exactly GO.
+pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
+    let (reason, detail) = ruled_out(ruling)?;
     Some(Denial {
         payment: Some(Box::new(facts_of(claim))),
         ..Denial::new(reason, detail)

@@ -15,7 +15,7 @@ use crate::audit::{
     Adapter, Decision, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, VerdictRecord, X402Version,
 };
 use crate::egress::Security;
-use crate::gate::{Caller, Denial, Layer, PaymentFacts, Subject};
+use crate::gate::{Asked, Caller, Denial, Layer, PaymentFacts, Route, Subject};
 use crate::metrics::AssetLabel;
 use crate::x402::claim::{Claim, Version};
 
@@ -43,6 +43,7 @@ pub(crate) struct Record<'e> {
     reason: Option<Reason>,
     policy: Option<String>,
     rule: Option<String>,
+    operation: Option<Box<Asked>>,
     pub(crate) payment: Option<PaymentRecord>,
     payment_labels: Option<(X402Version, PaymentScheme)>,
     amount: Option<(AssetLabel, f64)>,
@@ -50,6 +51,16 @@ pub(crate) struct Record<'e> {
     pub(crate) status: Option<u16>,
     pub(crate) traffic: Traffic,
     finished: Finished,
+    meaning: Meaning,
+}
+
+/// What a line tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// A decision.
+    Decision,
+    /// The end of what was decided before: the decision has been counted.
+    End,
 }
 
 /// Body bytes that went over the wire.
@@ -90,6 +101,7 @@ impl<'e> Record<'e> {
             reason: None,
             policy: None,
             rule: None,
+            operation: None,
             payment: None,
             payment_labels: None,
             amount: None,
@@ -97,7 +109,16 @@ impl<'e> Record<'e> {
             status: None,
             traffic: Traffic::default(),
             finished: Finished::No,
+            meaning: Meaning::Decision,
         }
+    }
+
+    /// The line at the end of an upgraded connection, under the name of the request that upgraded it.
+    pub(crate) fn end_of(self, upgrade: RequestId) -> Self {
+        let mut end = self;
+        end.id = upgrade;
+        end.meaning = Meaning::End;
+        end
     }
 
     /// It is a CONNECT request.
@@ -145,12 +166,13 @@ impl<'e> Record<'e> {
     }
 
     /// The rule that let it pass, and what it would have been denied for if the route were enforced.
-    pub(crate) fn routed(&mut self, policy: Option<&str>, rule: Option<String>, would_deny: Option<Reason>) {
-        self.policy = policy.map(str::to_owned);
-        self.rule = rule;
-        if would_deny.is_some() {
+    pub(crate) fn routed(&mut self, route: &Route<'_>) {
+        self.policy = route.policy.map(str::to_owned);
+        self.rule.clone_from(&route.rule);
+        self.operation.clone_from(&route.operation);
+        if route.would_deny.is_some() {
             self.decision = Decision::WouldDeny;
-            self.reason = would_deny;
+            self.reason = route.would_deny;
         }
     }
 
@@ -179,6 +201,9 @@ impl<'e> Record<'e> {
         if denial.policy.is_some() {
             self.policy.clone_from(&denial.policy);
             self.rule.clone_from(&denial.rule);
+        }
+        if denial.operation.is_some() {
+            self.operation.clone_from(&denial.operation);
         }
         self.status = Some(denial.status().as_u16());
         if self.payment.is_none() {
@@ -230,6 +255,9 @@ impl<'e> Record<'e> {
     }
 
     fn count(&self, duration: Duration) {
+        if self.meaning == Meaning::End {
+            return;
+        }
         let ours = self.overhead_until.map_or(duration, |until| until.duration_since(self.started));
         let overhead = ours.saturating_sub(self.waited);
         let metrics = &self.engine.metrics;
@@ -270,6 +298,7 @@ impl<'e> Record<'e> {
             reason_code: self.reason,
             policy: self.policy.as_deref(),
             rule: self.rule.as_deref(),
+            operation: self.operation.as_deref().map(Asked::as_str),
             addresses: &self.addresses,
             payment: self.payment.as_ref(),
             verdict: self.verdict.as_ref(),

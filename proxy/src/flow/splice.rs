@@ -1,71 +1,94 @@
-//! After a `101`: both ends speak something else, and bytes go both ways until one of them ends or falls silent.
+//! After a `101`: both ends speak something else. Here bytes go both ways unread until one of them ends or falls silent.
 
 use std::io;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::FutureExt;
+use pingora::protocols::Stream;
 use pingora::protocols::http::ServerSession;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use super::record::Traffic;
 use crate::egress::session::OriginSession;
 use crate::egress::wire::Wire;
 
-/// Joins the two connections of an upgraded exchange.
-pub(crate) async fn splice(down: ServerSession, up: OriginSession, idle: Duration) {
-    let (ServerSession::H1(mut down), OriginSession::H1(mut up, wire)) = (down, up) else {
-        return;
-    };
-    up.maybe_upgrade_body_writer();
-    // Bytes that came with the heads sit in the sessions and would be lost with them.
-    let from_origin = up.read_body_bytes().now_or_never();
-    let from_client = down.read_body_bytes().now_or_never();
-    if let Some(Ok(Some(bytes))) = &from_origin {
-        let _ = down.write_body(bytes).await;
-    }
-    if let Some(Ok(Some(bytes))) = &from_client {
-        let _ = up.write_body(bytes).await;
-    }
-    let Ok(mut client) = down.into_inner().into_any().downcast::<Wire>() else {
-        return;
-    };
-    client.make_eager();
-    wire.lock().make_eager();
-    let mut origin = up.into_inner();
-    let _ = client.flush().await;
-    let _ = origin.flush().await;
-    let _ = copy_both_ways(&mut *client, &mut origin, idle).await;
+/// The two connections of an upgraded exchange, without the sessions that stood on them.
+pub(super) struct Ends {
+    pub(super) client: Box<Wire>,
+    pub(super) origin: Stream,
+    /// Bytes that came with the heads.
+    pub(super) from_client: Bytes,
+    pub(super) from_origin: Bytes,
 }
 
-/// Copies until both sides have ended, or nothing has moved for `idle`.
+impl Ends {
+    /// `None` where one of them is no HTTP/1 connection; those are never upgraded.
+    pub(super) async fn of(down: ServerSession, up: OriginSession) -> Option<Self> {
+        let (ServerSession::H1(mut down), OriginSession::H1(mut up, wire)) = (down, up) else {
+            return None;
+        };
+        up.maybe_upgrade_body_writer();
+        // They sit in the sessions and would be lost with them.
+        let there = |bytes: Option<pingora::Result<Option<Bytes>>>| bytes.and_then(Result::ok).flatten().unwrap_or_default();
+        let from_origin = there(up.read_body_bytes().now_or_never());
+        let from_client = there(down.read_body_bytes().now_or_never());
+        let mut client = down.into_inner().into_any().downcast::<Wire>().ok()?;
+        client.make_eager();
+        wire.lock().make_eager();
+        let mut origin = up.into_inner();
+        let _ = client.flush().await;
+        let _ = origin.flush().await;
+        Some(Ends {
+            client,
+            origin,
+            from_client,
+            from_origin,
+        })
+    }
+}
+
+/// Joins the two connections of an upgraded exchange.
+pub(super) async fn splice(ends: &mut Ends, idle: Duration, traffic: &mut Traffic) -> io::Result<()> {
+    ends.client.write_all(&ends.from_origin).await?;
+    ends.client.flush().await?;
+    ends.origin.write_all(&ends.from_client).await?;
+    ends.origin.flush().await?;
+    traffic.bytes_up += ends.from_client.len() as u64;
+    traffic.bytes_down += ends.from_origin.len() as u64;
+    copy_both_ways(&mut *ends.client, &mut ends.origin, idle, traffic).await
+}
+
+/// Copies until both sides have ended, or nothing has moved for `idle`; what has moved is counted whatever the end.
 pub(crate) async fn copy_both_ways(
     client: &mut (impl AsyncRead + AsyncWrite + Unpin),
     origin: &mut (impl AsyncRead + AsyncWrite + Unpin),
     idle: Duration,
-) -> io::Result<(u64, u64)> {
+    traffic: &mut Traffic,
+) -> io::Result<()> {
     let (mut client_read, mut client_write) = tokio::io::split(client);
     let (mut origin_read, mut origin_write) = tokio::io::split(origin);
-    let (mut up, mut down) = (0, 0);
     let activity = Activity::default();
-    let upwards = pump(&mut client_read, &mut origin_write, &mut up, &activity);
-    let downwards = pump(&mut origin_read, &mut client_write, &mut down, &activity);
+    let upwards = pump(&mut client_read, &mut origin_write, &mut traffic.bytes_up, &activity);
+    let downwards = pump(&mut origin_read, &mut client_write, &mut traffic.bytes_down, &activity);
     let both = async { tokio::try_join!(upwards, downwards) };
     tokio::select! {
         ended = both => { ended?; }
         () = activity.silence(idle) => {}
     }
-    Ok((up, down))
+    Ok(())
 }
 
 /// Counts what moves, so that silence can be told from slowness.
 #[derive(Default)]
-struct Activity(std::sync::atomic::AtomicU64);
+pub(super) struct Activity(std::sync::atomic::AtomicU64);
 
 impl Activity {
-    fn happened(&self) {
+    pub(super) fn happened(&self) {
         self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
 
-    async fn silence(&self, idle: Duration) {
+    pub(super) async fn silence(&self, idle: Duration) {
         let mut seen = u64::MAX;
         loop {
             let now = self.0.load(std::sync::atomic::Ordering::Relaxed);

@@ -51,6 +51,21 @@ pub struct PaymentFacts {
     pub nonce_hash: Option<String>,
 }
 
+/// What a body asks for, in names that may be written down: an operation, a call, a tool; never an argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked(String);
+
+impl Asked {
+    pub(super) fn new(names: String) -> Self {
+        Asked(names)
+    }
+
+    /// The names.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Why a request was refused, and what the client is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
@@ -64,6 +79,8 @@ pub struct Denial {
     pub rule: Option<String>,
     /// The smallest change that would allow it; empty for rails and payments, which no agent should learn a way around.
     pub next_steps: Vec<String>,
+    /// What of the body was refused, where the rules are about that.
+    pub operation: Option<Box<Asked>>,
     /// For payment denials.
     pub payment: Option<Box<PaymentFacts>>,
 }
@@ -77,6 +94,7 @@ impl Denial {
             policy: None,
             rule: None,
             next_steps: Vec::new(),
+            operation: None,
             payment: None,
         }
     }
@@ -103,6 +121,7 @@ impl Denial {
             rule: self.rule.as_deref(),
             method: subject.method,
             path: subject.path,
+            operation: self.operation.as_deref().map(Asked::as_str),
             host: subject.authority.map(|a| a.host.to_string()),
             port: subject.authority.map(|a| a.port),
             binary: subject.binary,
@@ -148,6 +167,8 @@ struct Body<'a> {
     rule: Option<&'a str>,
     method: Option<&'a str>,
     path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<&'a str>,
     host: Option<String>,
     port: Option<u16>,
     binary: Option<&'a str>,

@@ -6,6 +6,7 @@
 mod caller;
 mod denial;
 pub mod lints;
+mod message;
 pub mod payment;
 pub mod rail;
 mod request;
@@ -19,17 +20,18 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use tokio::sync::watch;
-use tollgate_policy::{Authority, LoopbackDial, Reason};
+use tollgate_policy::{Authority, BodyReading, Explanation, LoopbackDial, Operation, Reason};
 
 pub use caller::Caller;
-pub use denial::{Denial, Layer, PaymentFacts, Subject};
+pub use denial::{Asked, Denial, Layer, PaymentFacts, Subject};
 pub use request::Request;
 pub use route::Route;
 pub use ruleset::{PaymentTerms, Ruleset};
 
 use crate::verdict::desk::Desk;
 use crate::x402::detect::{self, Found};
-use payment::challenges::ChallengeMemory;
+use message::Says;
+use payment::challenges::{ChallengeMemory, ScreeningRule};
 use payment::replay::ReplayMemory;
 use payment::terms::Terms;
 use rail::{RailHit, Rails};
@@ -42,8 +44,12 @@ pub struct Standing {
     pub terms: Terms,
     /// Whether loopback may be dialled.
     pub loopback: LoopbackDial,
-    /// Who gives verdicts.
+    /// Who gives verdicts on payments.
     pub desk: Desk,
+    /// Who gives them on offers.
+    pub screening_desk: Desk,
+    /// What is done with challenges where nobody says.
+    pub screening: ScreeningRule,
 }
 
 /// See the module.
@@ -150,6 +156,57 @@ impl Gate {
     /// A JSON body: a rail by what it asks for.
     pub fn judge_body(&self, request_path: &str, body: &[u8]) -> Result<(), Denial> {
         refuse_rail(self.standing.rails.call(request_path, body))
+    }
+
+    /// What a held and decoded body asks for, by the protocol of the endpoint that the head led to.
+    pub fn read_operations(
+        &self,
+        request: &Request<'_>,
+        route: &Route<'_>,
+        reading: BodyReading,
+        body: &[u8],
+    ) -> Result<Vec<Operation>, Denial> {
+        route::read(request, route, reading, body)
+    }
+
+    /// The operation level: the route again, for each thing that the body asks for.
+    pub fn judge_operations<'r>(&self, rules: &'r Ruleset, request: &Request<'_>, operations: &[Operation]) -> Result<Route<'r>, Denial> {
+        route::operations(rules, request, operations)
+    }
+
+    /// The same with the policy's own trace, of the operation that decides.
+    pub fn explain_operations(&self, rules: &Ruleset, request: &Request<'_>, operations: &[Operation]) -> Explanation {
+        let facts = route::facts(request);
+        let (_, facts) = rules.policy.decide_each(&facts, operations);
+        rules.policy.explain(&facts)
+    }
+
+    /// A client's text message on a WebSocket: rail by name, route by the method that stands for messages or by the operations in the
+    /// message, rail by what it asks for. `request` is the handshake's under that method.
+    pub fn judge_message<'r>(&self, rules: &'r Ruleset, request: &Request<'_>, text: &str) -> Result<Route<'r>, Denial> {
+        let authority = request.destination.authority();
+        refuse_rail(self.standing.rails.destination(&authority.host, authority.port))?;
+        let route = match message::read(rules, request, text)? {
+            Says::Anything => route::request(rules, request)?,
+            Says::Nothing(opened) => opened,
+            Says::Operations(operations) => route::operations(rules, request, &operations)?,
+        };
+        let path = request.path.as_str();
+        self.judge_body(path, text.as_bytes())?;
+        // Socket.IO and its like put a few characters before their JSON.
+        if let Some(json) = text.find(['{', '[']).filter(|at| *at > 0).and_then(|at| text.get(at..)) {
+            self.judge_body(path, json.as_bytes())?;
+        }
+        Ok(route)
+    }
+
+    /// The same with the policy's own trace.
+    pub fn explain_message(&self, rules: &Ruleset, request: &Request<'_>, text: &str) -> Explanation {
+        match message::read(rules, request, text) {
+            Ok(Says::Operations(operations)) => self.explain_operations(rules, request, &operations),
+            Ok(Says::Nothing(_)) => self.explain_operations(rules, &message::handshake(request), &[]),
+            Ok(Says::Anything) | Err(_) => self.explain_operations(rules, request, &[]),
+        }
     }
 
     /// The payment memory.

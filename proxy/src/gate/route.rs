@@ -2,9 +2,13 @@
 
 use std::net::IpAddr;
 
-use tollgate_policy::{Action, Authority, Decision, EncodedSlash, Facts, HttpFacts, Inspection, LoopbackDial, Reason, Treatment};
+use http::header;
+use tollgate_policy::{
+    Action, Authority, BodyReading, Decision, EncodedSlash, Facts, HttpFacts, Inspection, LoopbackDial, Media, Messages, Operation, Reason,
+    Sent, Treatment,
+};
 
-use super::{Caller, Denial, Request, Ruleset};
+use super::{Asked, Caller, Denial, Request, Ruleset};
 
 /// A way that the policy lists.
 #[derive(Debug, Clone)]
@@ -15,6 +19,8 @@ pub struct Route<'r> {
     pub rule: Option<String>,
     /// What it would have been denied for, if the endpoint were enforced.
     pub would_deny: Option<Reason>,
+    /// The operation that the body was judged by: the one that is audited, or all of them.
+    pub operation: Option<Box<Asked>>,
     /// How deep it is read, and where it may be dialled.
     pub treatment: Treatment<'r>,
 }
@@ -23,6 +29,16 @@ impl Route<'_> {
     /// How deep traffic is read.
     pub fn inspection(&self) -> Inspection {
         self.treatment.inspection
+    }
+
+    /// How its body has to be read before the route is good for it.
+    pub fn reading(&self) -> Option<BodyReading> {
+        self.treatment.body
+    }
+
+    /// What becomes of a client's messages if the request upgrades to a WebSocket.
+    pub fn messages(&self) -> Messages {
+        self.treatment.messages
     }
 
     /// Whether the endpoint tolerates every one of the addresses.
@@ -47,32 +63,82 @@ pub(super) fn connection<'r>(rules: &'r Ruleset, authority: &Authority, caller: 
         caller: caller.facts(),
         request: None,
     };
-    decide(rules, &facts, caller)
+    route(rules.policy.decide(&facts), &facts, caller)
 }
 
 pub(super) fn request<'r>(rules: &'r Ruleset, request: &Request<'_>) -> Result<Route<'r>, Denial> {
-    let authority = request.destination.authority();
-    let http = HttpFacts {
+    let facts = facts(request);
+    route(rules.policy.decide(&facts), &facts, request.caller)
+}
+
+/// What a request asks for in its body, in the words of the endpoint's protocol.
+pub(super) fn read(request: &Request<'_>, route: &Route<'_>, reading: BodyReading, body: &[u8]) -> Result<Vec<Operation>, Denial> {
+    let content_types = request.headers.get_all(header::CONTENT_TYPE).iter();
+    let sent = Sent {
         method: request.method.as_str(),
-        path: request.path,
         query: request.query,
+        media: Media::of(content_types.map(http::HeaderValue::as_bytes)),
+        body,
     };
-    let facts = Facts {
+    reading.read(&sent).map_err(|error| Denial {
+        policy: route.policy.map(str::to_owned),
+        ..Denial::new(error.reason(), format!("{}: {error}", reading.protocol))
+    })
+}
+
+pub(super) fn operations<'r>(rules: &'r Ruleset, request: &Request<'_>, operations: &[Operation]) -> Result<Route<'r>, Denial> {
+    let facts = facts(request);
+    let (decision, facts) = rules.policy.decide_each(&facts, operations);
+    let shown = match (decision.reason(), facts.request.and_then(|request| request.operation)) {
+        (Some(_), Some(operation)) => operation.to_string(),
+        _ => all(operations),
+    };
+    let shown = Asked::new(shown);
+    match route(decision, &facts, request.caller) {
+        Ok(route) => Ok(Route {
+            operation: Some(Box::new(shown)),
+            ..route
+        }),
+        Err(denial) => Err(Denial {
+            operation: Some(Box::new(shown)),
+            ..denial
+        }),
+    }
+}
+
+/// As many as a line should hold.
+fn all(operations: &[Operation]) -> String {
+    const SHOWN: usize = 8;
+    let mut shown: Vec<String> = operations.iter().take(SHOWN).map(ToString::to_string).collect();
+    if operations.len() > SHOWN {
+        shown.push(format!("{} more", operations.len() - SHOWN));
+    }
+    shown.join(", ")
+}
+
+/// What the policy is asked about a request, as far as its head says.
+pub(super) fn facts<'f>(request: &Request<'f>) -> Facts<'f> {
+    let authority = request.destination.authority();
+    Facts {
         host: &authority.host,
         port: authority.port,
         caller: request.caller.facts(),
-        request: Some(http),
-    };
-    decide(rules, &facts, request.caller)
+        request: Some(HttpFacts {
+            method: request.method.as_str(),
+            path: request.path,
+            query: request.query,
+            operation: None,
+        }),
+    }
 }
 
-fn decide<'r>(rules: &'r Ruleset, facts: &Facts<'_>, caller: &Caller) -> Result<Route<'r>, Denial> {
+fn route<'r>(decision: Decision<'r>, facts: &Facts<'_>, caller: &Caller) -> Result<Route<'r>, Denial> {
     let Decision {
         action,
         policy,
         rule,
         treatment,
-    } = rules.policy.decide(facts);
+    } = decision;
     if let (Some(http), Some(treatment)) = (&facts.request, &treatment)
         && treatment.encoded_slash == EncodedSlash::Reject
         && http.path.as_str().contains("%2F")
@@ -93,6 +159,7 @@ fn decide<'r>(rules: &'r Ruleset, facts: &Facts<'_>, caller: &Caller) -> Result<
                 policy,
                 rule: rule.map(|rule| rule.to_string()),
                 would_deny: None,
+                operation: None,
                 treatment,
             });
         }
@@ -101,6 +168,7 @@ fn decide<'r>(rules: &'r Ruleset, facts: &Facts<'_>, caller: &Caller) -> Result<
                 policy,
                 rule: rule.map(|rule| rule.to_string()),
                 would_deny: Some(refusal.reason),
+                operation: None,
                 treatment,
             });
         }

@@ -14,7 +14,7 @@ use tollgate_policy::Reason;
 
 use super::life::{Drain, revoked};
 use super::request_head::{self, HeadError};
-use crate::flow::{Connection, Engine, Outcome, splice};
+use crate::flow::{Connection, Engine, Outcome};
 use crate::gate::Denial;
 
 /// What one read takes; most heads fit.
@@ -76,13 +76,7 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
                 }
                 _ => return,
             },
-            Outcome::Upgraded(origin) => {
-                tokio::select! {
-                    () = splice(down, origin, limits.tunnel_idle) => {}
-                    () = &mut revocation => {}
-                }
-                return;
-            }
+            Outcome::Upgraded(upgraded) => return Box::pin(engine.carry(&connection, down, *upgraded, revocation)).await,
             Outcome::Ended => return,
         }
     }

@@ -44,11 +44,8 @@ pub(super) async fn pass(
         Err(Stopped::Ended) => return Ok(traffic),
     }
     traffic.bytes_up += flight.len() as u64;
-    if origin.write_all(&flight).await.is_ok()
-        && let Ok((up, down)) = copy_both_ways(client, origin, idle).await
-    {
-        traffic.bytes_up += up;
-        traffic.bytes_down += down;
+    if origin.write_all(&flight).await.is_ok() {
+        let _ = copy_both_ways(client, origin, idle, &mut traffic).await;
     }
     Ok(traffic)
 }

@@ -74,7 +74,7 @@ async fn open(ingress: &Ingress, client: &Client, rules: &Ruleset, head: Connect
     engine.gate.judge_connect_fields(&headers)?;
     let caller = engine.caller(client, rules, &authority).await;
     let route: Route<'_> = engine.gate.judge_connection(rules, &authority, caller)?;
-    record.routed(route.policy, route.rule.clone(), route.would_deny);
+    record.routed(&route);
     let addresses = record.wait(engine.resolve(&route, &authority)).await?;
     record.addresses = addresses.clone();
     engine

@@ -16,12 +16,14 @@ use crate::credentials::CredentialStore;
 use crate::egress::fetch::Fetcher;
 use crate::egress::{Resolver, connector};
 use crate::flow::{Binaries, Engine};
+use crate::gate::payment::challenges::ScreeningRule;
 use crate::gate::payment::terms::Terms;
 use crate::gate::rail::Rails;
 use crate::gate::stanzas::Stanzas;
 use crate::gate::{Gate, Standing};
 use crate::identity::{BinaryLedger, Identities};
 use crate::metrics::Metrics;
+use crate::verdict::config::Seating;
 
 pub(super) struct Assembled {
     pub(super) engine: Arc<Engine>,
@@ -78,6 +80,12 @@ pub(super) fn resolver(config: &Config) -> Arc<Resolver> {
 /// The gate as the operator set it up, with no policy yet: everything is denied.
 pub(super) fn gate(settings: &Settings, connector: &Arc<Connector>, resolver: &Arc<Resolver>) -> Result<Gate, StartError> {
     let config = &settings.config;
+    let seating = match config.payments.screen_challenges {
+        Some(false) => Seating::PayingOnly,
+        _ => Seating::Shared,
+    };
+    let fetcher = Fetcher::new(connector.clone(), resolver.clone());
+    let desks = config.verdict.open(&settings.directory, &fetcher, seating)?;
     let standing = Standing {
         rails: Rails::new(&config.rails)?,
         terms: operator_terms(config)?,
@@ -86,9 +94,13 @@ pub(super) fn gate(settings: &Settings, connector: &Arc<Connector>, resolver: &A
         } else {
             LoopbackDial::Never
         },
-        desk: config
-            .verdict
-            .open(&settings.directory, &Fetcher::new(connector.clone(), resolver.clone()))?,
+        desk: desks.paying,
+        screening_desk: desks.screening,
+        screening: if config.verdict.is_configured() {
+            ScreeningRule::Screened
+        } else {
+            ScreeningRule::PassedOn
+        },
     };
     let nothing = Stanzas {
         operator: &config.payments,

@@ -105,8 +105,12 @@ limits! {
     body_held: usize, "units::size", 16 * MIB;
     /// Size of all bodies held for inspection at once.
     bodies_held_total: usize, "units::size", 128 * MIB;
-    /// Time from the first to the last byte of a body that is held.
+    /// Time from the first to the last byte of a body or message that is held.
     body_read: Duration, "units::duration", seconds(60);
+    /// Size of one text message on a WebSocket whose messages are judged, and of a compressed binary one once decompressed.
+    websocket_message: usize, "units::size", 4 * MIB;
+    /// Fragments of one text message on a WebSocket whose messages are judged.
+    websocket_fragments: usize, "units::count", 4_096;
     /// Time to resolve a name.
     resolve: Duration, "units::duration", seconds(5);
     /// Time from the end of a request to the first byte of the origin's answer; model calls think long.

@@ -1,6 +1,6 @@
 //! Asks a Blackwall service: `POST {url}/v1/forecast-payment`.
 //!
-//! In: a claim. Out: an [`Answer`] by the acceptance rule, or a typed [`Failure`]. One question, one answer: no retry (each forecast is billed and
+//! In: a question. Out: an [`Answer`] by the acceptance rule, or a typed [`Failure`]. One question, one answer: no retry (each forecast is billed and
 //! recorded anew), no redirect, and a demand for payment is never met.
 //!
 //! | the service | outcome | reason |
@@ -32,9 +32,8 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
 use thiserror::Error;
 
-use super::{Answer, Backend, BackendName, Failure, Unacceptable};
+use super::{Answer, Backend, BackendName, Failure, Question, Unacceptable};
 use crate::egress::fetch::{FetchError, Fetcher, Limits, Request, ServiceUrl};
-use crate::x402::claim::Claim;
 
 pub use question::AgentId;
 
@@ -97,8 +96,8 @@ impl Backend for Blackwall {
         BackendName::Blackwall
     }
 
-    async fn ask(&self, claim: &Claim) -> Result<Answer, Failure> {
-        let request = self.request(question::body(claim, self.agent_id.as_ref()));
+    async fn ask(&self, about: &Question) -> Result<Answer, Failure> {
+        let request = self.request(question::body(about, self.agent_id.as_ref()));
         let response = self.fetcher.fetch(&request, self.limits).await.map_err(|error| match error {
             FetchError::TooLarge => Failure::Unacceptable(Unacceptable::TooLarge),
             FetchError::Timeout => Failure::TimedOut,

@@ -66,6 +66,24 @@ impl Default for VerdictConfig {
     }
 }
 
+/// How the calls that may be in flight are dealt out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seating {
+    /// Half of them (at least one) are for offers that are screened, so that neither kind can keep the other waiting.
+    Shared,
+    /// Screening is off: all of them are for payments.
+    PayingOnly,
+}
+
+/// The desks before one backend.
+#[derive(Debug)]
+pub struct Desks {
+    /// For payments.
+    pub paying: Desk,
+    /// For offers that nobody has signed for yet.
+    pub screening: Desk,
+}
+
 /// Why a desk cannot be opened.
 #[derive(Debug, Error)]
 pub enum ConfigError {
@@ -123,8 +141,13 @@ impl VerdictConfig {
         Ok(())
     }
 
-    /// Validates, reads the local backend's files, and opens the desk. `directory` is the configuration file's. Dials nobody.
-    pub fn open(&self, directory: &Path, fetcher: &Fetcher) -> Result<Desk, ConfigError> {
+    /// Whether the operator names somebody to ask.
+    pub fn is_configured(&self) -> bool {
+        *self != VerdictConfig::default()
+    }
+
+    /// Validates, reads the local backend's files, and opens the desks. `directory` is the configuration file's. Dials nobody.
+    pub fn open(&self, directory: &Path, fetcher: &Fetcher, seating: Seating) -> Result<Desks, ConfigError> {
         self.validate()?;
         let backend: Arc<dyn Backend> = match self.backend {
             BackendName::Blackwall => {
@@ -139,11 +162,22 @@ impl VerdictConfig {
                 Arc::new(Local::open(at(&self.payees).as_deref(), at(&self.refused).as_deref())?)
             }
         };
-        let limits = DeskLimits {
-            max_in_flight: self.max_in_flight,
-            queue: self.queue,
-            timeout: self.timeout,
+        let half = NonZeroUsize::new(self.max_in_flight.get() / 2).unwrap_or(NonZeroUsize::MIN);
+        let rest = NonZeroUsize::new(self.max_in_flight.get() - half.get()).unwrap_or(NonZeroUsize::MIN);
+        let desk = |max_in_flight| {
+            let limits = DeskLimits {
+                max_in_flight,
+                queue: self.queue,
+                timeout: self.timeout,
+            };
+            Desk::new(backend.clone(), limits)
         };
-        Ok(Desk::new(backend, limits))
+        Ok(Desks {
+            paying: desk(match seating {
+                Seating::Shared => rest,
+                Seating::PayingOnly => self.max_in_flight,
+            }),
+            screening: desk(half),
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! The discipline around a backend: how many ask at once, how many wait, and for how long.
 //!
-//! In: a claim and, for as long as the future lives, the interest in its verdict. Out: a [`Ruling`], always, and within the timeout. Nothing is
+//! In: a question and, for as long as the future lives, the interest in its verdict. Out: a [`Ruling`], always, and within the timeout. Nothing is
 //! retried. A caller that goes away gives up its place at once.
 
 #[cfg(test)]
@@ -15,8 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tollgate_policy::Reason;
 
-use super::{Answer, Backend, BackendName, Failure};
-use crate::x402::claim::Claim;
+use super::{Answer, Backend, BackendName, Failure, Question};
 
 /// How much asking there may be at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,10 +97,10 @@ impl Desk {
         self.backend.name()
     }
 
-    /// Judges one payment. Dropping the future abandons the question and frees its place.
-    pub async fn judge(&self, claim: &Claim) -> Ruling {
+    /// Judges one payment, or one offer. Dropping the future abandons the question and frees its place.
+    pub async fn judge(&self, question: &Question) -> Ruling {
         let arrived = Instant::now();
-        let outcome = tokio::time::timeout_at(arrived + self.limits.timeout, self.ask(claim))
+        let outcome = tokio::time::timeout_at(arrived + self.limits.timeout, self.ask(question))
             .await
             .unwrap_or(Err(Failure::TimedOut));
         Ruling {
@@ -121,7 +120,7 @@ impl Desk {
         self.limits.queue - self.places.available_permits()
     }
 
-    async fn ask(&self, claim: &Claim) -> Result<Answer, Failure> {
+    async fn ask(&self, question: &Question) -> Result<Answer, Failure> {
         // The semaphore hands a freed seat to the longest waiter, so taking one here overtakes nobody.
         let _seat = if let Ok(seat) = self.seats.try_acquire() {
             seat
@@ -129,6 +128,6 @@ impl Desk {
             let _place = self.places.try_acquire().map_err(|_| Failure::QueueFull)?;
             self.seats.acquire().await.map_err(|_| Failure::QueueFull)?
         };
-        self.backend.ask(claim).await
+        self.backend.ask(question).await
     }
 }

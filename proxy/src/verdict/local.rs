@@ -1,6 +1,6 @@
 //! Answers from two files of the operator: known payees with their usual price, and refused addresses. Nothing leaves the host.
 //!
-//! In: the files at start, then claims. Out: an [`Answer`] at once, without a receipt.
+//! In: the files at start, then questions. Out: an [`Answer`] at once, without a receipt.
 //!
 //! | the payee | verdict |
 //! | --- | --- |
@@ -23,8 +23,8 @@ use std::path::Path;
 use async_trait::async_trait;
 
 use self::list::KnownPayees;
-use super::{Answer, Backend, BackendName, Failure, Verdict};
-use crate::x402::claim::{Claim, EvmAddress};
+use super::{Answer, Backend, BackendName, Failure, Question, Verdict};
+use crate::x402::claim::EvmAddress;
 
 pub use list::ListError;
 
@@ -44,13 +44,13 @@ impl Local {
         })
     }
 
-    /// What the lists say about `claim`.
-    pub fn judge(&self, claim: &Claim) -> Verdict {
-        if self.refused.contains(&claim.payee) {
+    /// What the lists say.
+    pub fn judge(&self, question: &Question) -> Verdict {
+        if self.refused.contains(&question.payee) {
             return Verdict::Stop;
         }
-        match self.known.usual(&claim.payee, claim.asset.network) {
-            Some(usual) => usual.judge(claim.amount, claim.asset.decimals),
+        match self.known.usual(&question.payee, question.asset.network) {
+            Some(usual) => usual.judge(question.amount, question.asset.decimals),
             None => Verdict::Hold,
         }
     }
@@ -62,7 +62,7 @@ impl Backend for Local {
         BackendName::Local
     }
 
-    async fn ask(&self, claim: &Claim) -> Result<Answer, Failure> {
-        Ok(Answer::bare(self.judge(claim)))
+    async fn ask(&self, question: &Question) -> Result<Answer, Failure> {
+        Ok(Answer::bare(self.judge(question)))
     }
 }

@@ -1,6 +1,6 @@
 //! Verdicts: who is asked whether a payment may leave, and what counts as an answer.
 //!
-//! In: a [`Claim`](crate::x402::claim::Claim) whose own checks have passed. Out: a [`Ruling`](desk::Ruling). Exactly GO lets the payment out;
+//! In: a [`Question`] about a payment, or an offer, that has passed our own checks. Out: a [`Ruling`](desk::Ruling). Exactly GO lets the payment out;
 //! HOLD, STOP and every way of not answering refuse it.
 //!
 //! | part | does |
@@ -25,7 +25,34 @@ use tollgate_policy::Reason;
 use zeroize::Zeroizing;
 
 use crate::egress::fetch::FetchError;
-use crate::x402::claim::Claim;
+use crate::x402::claim::{Asset, AtomicAmount, Claim, EvmAddress, Resource};
+
+/// What is asked about: a signed payment, or an offer before anybody signs for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The asset, and with it the network.
+    pub asset: Asset,
+    /// How much.
+    pub amount: AtomicAmount,
+    /// Who is paid.
+    pub payee: EvmAddress,
+    /// Who pays; nobody yet, where it is about an offer.
+    pub payer: Option<EvmAddress>,
+    /// What is bought.
+    pub resource: Resource,
+}
+
+impl From<&Claim> for Question {
+    fn from(claim: &Claim) -> Self {
+        Question {
+            asset: claim.asset.clone(),
+            amount: claim.amount,
+            payee: claim.payee,
+            payer: Some(claim.payer),
+            resource: claim.resource.clone(),
+        }
+    }
+}
 
 /// What a backend says about a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -230,5 +257,5 @@ pub trait Backend: Send + Sync {
     fn name(&self) -> BackendName;
 
     /// Asks once.
-    async fn ask(&self, claim: &Claim) -> Result<Answer, Failure>;
+    async fn ask(&self, question: &Question) -> Result<Answer, Failure>;
 }

@@ -1,9 +1,10 @@
-//! A claim for tests.
+//! A claim, and the question about it, for tests.
 #![allow(clippy::expect_used)]
 
 use ruint::aliases::U256;
 use tollgate_policy::Authority;
 
+use super::Question;
 use crate::x402::claim::{Asset, AtomicAmount, Claim, EvmAddress, NonceHash, PaymentHash, RequestHash, Resource, Scheme, Version};
 use crate::x402::network::Caip2;
 
@@ -14,6 +15,11 @@ pub(crate) fn address(digits: &str) -> EvmAddress {
     let mut bytes = [0; 20];
     hex::decode_to_slice(digits, &mut bytes).expect("40 hex digits");
     EvmAddress(bytes)
+}
+
+/// The question about [`claim`].
+pub(crate) fn question() -> Question {
+    Question::from(&claim())
 }
 
 /// 0.014 USDC on Base to [`WARM`] for `https://api.example.com/v1/data`.

@@ -15,6 +15,11 @@ pub fn decode_canonical(text: &[u8]) -> Option<Vec<u8>> {
     (STANDARD.encode(&bytes).as_bytes() == text).then_some(bytes)
 }
 
+/// Encodes in the one spelling that [`decode_canonical`] takes.
+pub fn encode(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
 const TOLERANT: GeneralPurposeConfig = general_purpose::NO_PAD
     .with_decode_allow_trailing_bits(true)
     .with_decode_padding_mode(DecodePaddingMode::Indifferent);

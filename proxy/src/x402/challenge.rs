@@ -1,9 +1,11 @@
 //! A seller's challenge: what a 402 (or a 412, after a missing allowance) asks for, so that a payment can be held against it.
 //!
-//! In: the `PAYMENT-REQUIRED` field (v2) or the body (v1). Out: the offers that could be judged if they were paid. Offers in other
-//! schemes, chains or shapes are left out: a payment for them is refused anyway. What is read here is not signed by anybody and is
-//! believed in one direction only: a payment has to match it.
+//! In: the `PAYMENT-REQUIRED` field (v2) or the body (v1). Out: its options, as far as they could be judged if they were
+//! paid, and the same document with fewer of them. Options in other schemes, chains or shapes cannot be paid: a payment for them is
+//! refused anyway. What is read here is believed in one direction only: a payment has to match it.
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use thiserror::Error;
 
 use super::base64;
@@ -15,7 +17,7 @@ use super::resource::ResourceUrl;
 
 /// The largest challenge that is read, in bytes; the ones seen in the wild are under 4 KiB.
 pub const MAX_CHALLENGE_BYTES: usize = 64 << 10;
-/// Offers of one challenge that are remembered; real ones have up to a dozen.
+/// Options of one challenge that are looked at; real ones have up to a dozen.
 const MOST_OFFERS: usize = 32;
 
 /// Why an answer holds no challenge that a payment could answer.
@@ -35,13 +37,25 @@ pub enum ChallengeError {
     Shape(&'static str),
 }
 
+/// Whether the seller vouches for its offers with a signature (extension `offer-receipt`), so that none may be taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vouched {
+    /// It does.
+    Signed,
+    /// It does not.
+    Unsigned,
+}
+
 /// What one answer asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
-    /// By where it stood and `x402Version` alike.
+    /// By `x402Version`.
     pub version: Version,
-    /// In the seller's order.
-    pub offers: Vec<Asked>,
+    /// In the seller's order; `None` for one that cannot be judged.
+    pub options: Vec<Option<Asked>>,
+    /// Whether options may be taken out.
+    pub vouched: Vouched,
+    text: Box<str>,
 }
 
 /// One way to pay: scheme `exact` on an EVM chain.
@@ -61,6 +75,13 @@ pub struct Asked {
     pub resource: ResourceUrl,
 }
 
+/// The document's `accepts` as it stands in the text.
+#[derive(Deserialize)]
+struct Accepts<'a> {
+    #[serde(borrow)]
+    accepts: &'a RawValue,
+}
+
 impl Challenge {
     /// Reads the value of a `PAYMENT-REQUIRED` field.
     pub fn from_header(value: &[u8]) -> Result<Self, ChallengeError> {
@@ -68,35 +89,71 @@ impl Challenge {
             return Err(ChallengeError::TooLarge);
         }
         let bytes = base64::decode_canonical(value).ok_or(ChallengeError::Base64)?;
-        read(&bytes, Version::V2)
+        match read(&bytes)? {
+            challenge if challenge.version == Version::V2 => Ok(challenge),
+            _ => Err(ChallengeError::Shape("PAYMENT-REQUIRED holds a challenge of another version")),
+        }
     }
 
-    /// Reads the body of a 402, its content coding undone.
+    /// Reads the body of an answer, its content coding undone. v1's challenge stands there; some v2 clients look there as well.
     pub fn from_body(bytes: &[u8]) -> Result<Self, ChallengeError> {
         if bytes.len() > MAX_CHALLENGE_BYTES {
             return Err(ChallengeError::TooLarge);
         }
-        read(bytes, Version::V1)
+        read(bytes)
+    }
+
+    /// The options that can be judged.
+    pub fn asked(&self) -> impl Iterator<Item = &Asked> {
+        self.options.iter().flatten()
+    }
+
+    /// The document with only the options for which `keep` says so; all the rest of it as the seller wrote it.
+    pub fn only(&self, keep: impl Fn(&Asked) -> bool) -> Option<String> {
+        let accepts = serde_json::from_str::<Accepts<'_>>(&self.text).ok()?.accepts.get();
+        let options: Vec<&RawValue> = serde_json::from_str(accepts).ok()?;
+        let kept: Vec<&str> = options
+            .iter()
+            .zip(&self.options)
+            .filter(|(_, option)| option.as_ref().is_some_and(&keep))
+            .map(|(raw, _)| raw.get())
+            .collect();
+        let start = (accepts.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
+        let (before, rest) = self.text.split_at_checked(start)?;
+        let after = rest.get(accepts.len()..)?;
+        Some(format!("{before}[{}]{after}", kept.join(",")))
     }
 }
 
-fn read(bytes: &[u8], version: Version) -> Result<Challenge, ChallengeError> {
+fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
     let document = json::parse(bytes, MAX_DEPTH)?;
     let document = document
         .as_object()
         .ok_or(ChallengeError::Shape("the challenge is not an object"))?;
-    match document.get("x402Version") {
-        Some(Value::Integer(number)) if *number == version.number() => {}
-        _ => return Err(ChallengeError::Shape("x402Version is not the one that belongs here")),
-    }
+    let version = match document.get("x402Version") {
+        Some(Value::Integer(1)) => Version::V1,
+        Some(Value::Integer(2)) => Version::V2,
+        _ => return Err(ChallengeError::Shape("x402Version is not the integer 1 or 2")),
+    };
     let Some(Value::Array(accepts)) = document.get("accepts") else {
         return Err(ChallengeError::Shape("accepts is not an array"));
     };
     let sold = document.object("resource").and_then(|resource| resource.string("url"));
-    let offers = accepts.iter().take(MOST_OFFERS).filter_map(Value::as_object);
+    let read = |(place, offer): (usize, &Value<'_>)| {
+        let offer = offer.as_object().filter(|_| place < MOST_OFFERS)?;
+        Asked::read(offer, version, sold)
+    };
+    let receipts = document
+        .object("extensions")
+        .and_then(|extensions| extensions.object("offer-receipt"));
+    let signed = receipts
+        .and_then(|receipts| receipts.object("info"))
+        .is_some_and(|info| info.has("offers"));
     Ok(Challenge {
         version,
-        offers: offers.filter_map(|offer| Asked::read(offer, version, sold)).collect(),
+        options: accepts.iter().enumerate().map(read).collect(),
+        vouched: if signed { Vouched::Signed } else { Vouched::Unsigned },
+        text: std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?.into(),
     })
 }
 

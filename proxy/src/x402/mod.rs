@@ -12,7 +12,6 @@ pub mod detect;
 pub mod eip712;
 pub mod exact;
 pub mod extensions;
-pub mod json;
 pub mod network;
 pub mod offer;
 pub mod payment;
@@ -24,3 +23,4 @@ pub(crate) mod words;
 
 pub use claim::Claim;
 pub use refusal::{PaymentRefusal, PaymentSummary, SchemeName};
+pub use tollgate_policy::json;

@@ -11,6 +11,7 @@ import sys
 
 import httpx
 from eth_account import Account
+from counted import signatures
 from x402 import x402Client
 from x402.http.clients.httpx import x402AsyncTransport
 from x402.mechanisms.evm.exact import register_exact_evm_client
@@ -23,10 +24,10 @@ async def main() -> None:
     async with httpx.AsyncClient(transport=x402AsyncTransport(client, inner), timeout=15) as http:
         answer = await http.get(sys.argv[1])
         receipt = answer.headers.get("payment-response") or answer.headers.get("x-payment-response")
-        print(json.dumps({"status": answer.status_code, "body": answer.text[:2000], "receipt": receipt, "reason": answer.headers.get("x-tollgate-reason")}))
+        print(json.dumps({"status": answer.status_code, "body": answer.text[:2000], "receipt": receipt, "reason": answer.headers.get("x-tollgate-reason"), "signed": signatures()}))
 
 
 try:
     asyncio.run(main())
 except Exception as error:
-    print(json.dumps({"exception": type(error).__name__, "message": str(error)[:300]}))
+    print(json.dumps({"exception": type(error).__name__, "message": str(error)[:300], "signed": signatures()}))

@@ -6,6 +6,7 @@ import sys
 
 import requests
 from eth_account import Account
+from counted import signatures
 from x402 import x402ClientSync
 from x402.http.clients import wrapRequestsWithPayment
 from x402.mechanisms.evm.exact import register_exact_evm_client
@@ -15,6 +16,6 @@ session = wrapRequestsWithPayment(requests.Session(), client)
 try:
     answer = session.get(sys.argv[1], timeout=15)
     receipt = answer.headers.get("payment-response") or answer.headers.get("x-payment-response")
-    print(json.dumps({"status": answer.status_code, "body": answer.text[:2000], "receipt": receipt, "reason": answer.headers.get("x-tollgate-reason")}))
+    print(json.dumps({"status": answer.status_code, "body": answer.text[:2000], "receipt": receipt, "reason": answer.headers.get("x-tollgate-reason"), "signed": signatures()}))
 except Exception as error:
-    print(json.dumps({"exception": type(error).__name__, "message": str(error)[:300]}))
+    print(json.dumps({"exception": type(error).__name__, "message": str(error)[:300], "signed": signatures()}))

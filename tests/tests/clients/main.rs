@@ -8,6 +8,10 @@
 
 mod curl;
 mod git;
+mod graphql;
+mod mcp;
 mod plain;
+mod served;
 mod shops;
+mod sockets;
 mod x402;

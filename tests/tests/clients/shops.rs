@@ -10,6 +10,13 @@ use tollgate_tests::real_clients::{Server, answers, behind, program};
 use tollgate_tests::tollgate::{Setup, Tollgate};
 use tollgate_tests::verdict_peer::{Mood, Says, VerdictPeer};
 
+/// Whether the gate judges what a 402 asks for before the agent sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Screening {
+    On,
+    Off,
+}
+
 /// How a seller is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheme {
@@ -86,11 +93,12 @@ impl Shops {
     }
 
     /// The proxy in front of the shops, asking a peer in this mood.
-    pub(crate) async fn gate(&self, mood: Mood) -> (Tollgate, VerdictPeer) {
+    pub(crate) async fn gate(&self, mood: Mood, screening: Screening) -> (Tollgate, VerdictPeer) {
         let peer = VerdictPeer::start(mood).await;
         let ports: Vec<u16> = self.sellers.iter().map(|seller| seller.port).collect();
         let setup = Setup::new(policy::open(&ports)).local_host().trust(&self.authority);
-        let asked = serde_json::json!({ "payments": { "require_challenge": true } });
+        let screened = screening == Screening::On;
+        let asked = serde_json::json!({ "payments": { "require_challenge": true, "screen_challenges": screened } });
         let gate = setup.config(payment::settings()).config(asked).config(peer.settings()).start();
         (gate, peer)
     }

@@ -8,6 +8,7 @@
 
 mod addresses;
 mod authority;
+mod body_protocols;
 mod fragments;
 mod hygiene;
 mod operation;

@@ -4,63 +4,18 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use serde_json::{Value, json};
-use tollgate_tests::authority::{Alpn, Authority};
-use tollgate_tests::client::{Ask, Via};
-use tollgate_tests::origin::{Origin, Reply, Seen};
-use tollgate_tests::payment::{self, ASSET, CENT, PAYEE, Terms, Wallet, challenge, encode};
-use tollgate_tests::policy::{self, HOST};
-use tollgate_tests::tollgate::{Setup, Tollgate};
-use tollgate_tests::verdict_peer::{Says, VerdictPeer};
+use serde_json::json;
+use tollgate_tests::authority::Alpn;
+use tollgate_tests::client::Via;
+use tollgate_tests::origin::{Reply, Seen};
+use tollgate_tests::payment::{Terms, challenge};
+use tollgate_tests::policy::HOST;
+use tollgate_tests::verdict_peer::{Mood, Says};
 
-/// A TLS seller of `/v1…` and `/v2…`, and the gate before it.
-struct Shop {
-    gate: Tollgate,
-    seller: Origin,
-    peer: VerdictPeer,
-}
+use super::seller::{Shop, v1_body};
 
-impl Shop {
-    async fn open(alpn: Alpn) -> Self {
-        let peer = VerdictPeer::says(Says::Go).await;
-        let authority = Authority::default();
-        let seller = Origin::start(Some(authority.server(HOST, alpn)), sell).await;
-        let asked = json!({ "payments": { "require_challenge": true } });
-        let gate = Setup::new(policy::open(&[seller.port()])).local_host().trust(&authority);
-        let gate = gate.config(payment::settings()).config(asked).config(peer.settings()).start();
-        Shop { gate, seller, peer }
-    }
-
-    fn ask<'a>(&self, target: &'a str) -> Ask<'a> {
-        Ask::get(self.seller.port(), target)
-    }
-
-    fn paying<'a>(&self, target: &'a str, terms: &Terms) -> Ask<'a> {
-        if target.starts_with("/v1") {
-            return self.ask(target).header("X-PAYMENT", encode(&Wallet::default().v1(terms)));
-        }
-        let url = format!("https://{HOST}:{}{target}", self.seller.port());
-        self.ask(target)
-            .header("PAYMENT-SIGNATURE", encode(&Wallet::default().v2(&url, terms)))
-    }
-
-    async fn asked_to_pay(&self, via: Via, target: &str) {
-        let answer = self.gate.fetch(via, &self.ask(target)).await;
-        assert_eq!(answer.status, 402, "{target}: {answer:?}");
-    }
-
-    fn sold(&self) -> usize {
-        let paid = |seen: &Seen| seen.header("payment-signature").or(seen.header("x-payment")).is_some();
-        self.seller.requests().iter().filter(|seen| paid(seen)).count()
-    }
-}
-
-fn v1_body(url: &str) -> Value {
-    json!({ "x402Version": 1, "error": "X-PAYMENT header is required", "accepts": [{
-        "scheme": "exact", "network": "base-sepolia", "maxAmountRequired": CENT, "resource": url, "description": "one cent",
-        "mimeType": "application/json", "payTo": PAYEE, "maxTimeoutSeconds": 60, "asset": ASSET,
-        "outputSchema": null, "extra": { "name": "USDC", "version": "2" },
-    }]})
+async fn open(alpn: Alpn) -> Shop {
+    Shop::open(alpn, Mood::Always(Says::Go), json!({ "require_challenge": true }), sell).await
 }
 
 fn sell(seen: &Seen) -> Reply {
@@ -97,7 +52,7 @@ fn sell(seen: &Seen) -> Reply {
 #[tokio::test]
 async fn a_payment_that_answers_a_402_passes_once() {
     for alpn in [Alpn::H1, Alpn::H2] {
-        let shop = Shop::open(alpn).await;
+        let shop = open(alpn).await;
         for via in [Via::TlsH1, Via::TlsH2] {
             for target in ["/v1", "/v1/gzip", "/v2", "/v2?item=1"] {
                 shop.asked_to_pay(via, target).await;
@@ -113,7 +68,7 @@ async fn a_payment_that_answers_a_402_passes_once() {
 
 #[tokio::test]
 async fn the_seller_s_answer_passes_byte_for_byte() {
-    let shop = Shop::open(Alpn::H1).await;
+    let shop = open(Alpn::H1).await;
     let answer = shop.gate.fetch(Via::TlsH1, &shop.ask("/v1")).await;
     let url = format!("https://{HOST}:{}/v1", shop.seller.port());
     assert_eq!(answer.text(), v1_body(&url).to_string());
@@ -125,7 +80,7 @@ async fn the_seller_s_answer_passes_byte_for_byte() {
 
 #[tokio::test]
 async fn a_payment_that_no_seller_asked_for_is_refused() {
-    let shop = Shop::open(Alpn::H1).await;
+    let shop = open(Alpn::H1).await;
     for target in ["/v1", "/v2"] {
         let unasked = shop.gate.fetch(Via::TlsH1, &shop.paying(target, &Terms::default())).await;
         unasked.assert_denied(403, "payment_no_challenge");
@@ -150,7 +105,7 @@ async fn a_payment_that_no_seller_asked_for_is_refused() {
 
 #[tokio::test]
 async fn a_price_or_payee_that_the_seller_did_not_name_is_refused() {
-    let shop = Shop::open(Alpn::H1).await;
+    let shop = open(Alpn::H1).await;
     let value = |value: &str| Terms {
         value: value.to_owned(),
         ..Terms::default()
@@ -172,7 +127,7 @@ async fn a_price_or_payee_that_the_seller_did_not_name_is_refused() {
 
 #[tokio::test]
 async fn challenges_that_two_readers_read_differently_are_not_believed() {
-    let shop = Shop::open(Alpn::H1).await;
+    let shop = open(Alpn::H1).await;
     for (target, reason) in [("/v2/two", "payment_no_challenge"), ("/v2/elsewhere", "payment_mismatch")] {
         shop.asked_to_pay(Via::TlsH1, target).await;
         let answer = shop.gate.fetch(Via::TlsH1, &shop.paying(target, &Terms::default())).await;
@@ -183,12 +138,12 @@ async fn challenges_that_two_readers_read_differently_are_not_believed() {
 
 #[tokio::test]
 async fn a_refused_payment_leaves_the_challenge_for_a_better_one() {
-    let shop = Shop::open(Alpn::H1).await;
+    let shop = open(Alpn::H1).await;
     shop.asked_to_pay(Via::TlsH1, "/v2").await;
-    shop.peer.turn(tollgate_tests::verdict_peer::Mood::Always(Says::Hold));
+    shop.peer.turn(Mood::Always(Says::Hold));
     let held = shop.paying("/v2", &Terms::default());
     shop.gate.fetch(Via::TlsH1, &held).await.assert_denied(403, "verdict_hold");
-    shop.peer.turn(tollgate_tests::verdict_peer::Mood::Always(Says::Go));
+    shop.peer.turn(Mood::Always(Says::Go));
     let answer = shop.gate.fetch(Via::TlsH1, &shop.paying("/v2", &Terms::default())).await;
     assert_eq!((answer.status, shop.sold()), (200, 1));
 }

@@ -12,6 +12,8 @@ mod claims;
 mod credentials;
 mod local;
 mod replay;
+mod screening;
+mod seller;
 mod stanza;
 mod verdicts;
 

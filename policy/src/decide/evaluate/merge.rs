@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::Step;
 use crate::address::AddressScope;
-use crate::decide::{Inspection, RuleLabel, Treatment};
+use crate::decide::{Inspection, Messages, RuleLabel, Treatment};
+use crate::operation::BodyReading;
 use crate::path::EncodedSlash;
 use crate::policy::{BinaryMatch, Endpoint, Enforcement, Fit, RuleId, Tls, Traffic};
 use crate::reason::Reason;
@@ -52,6 +53,25 @@ pub(super) enum Verdict<'a> {
     },
 }
 
+/// What endpoints of a body protocol say. It counts only where such an endpoint is the one that is selected, and then no endpoint of
+/// another kind can allow what it does not: a broader rule for the path must not lift what was written about its operations.
+#[derive(Default)]
+struct ByBody<'a> {
+    /// For now, or for good.
+    allowed: Option<(&'a Arc<Endpoint>, Option<RuleLabel>)>,
+    nearest: Best<'a, RuleId>,
+    /// Audit mode does not soften it.
+    never: Option<Reason>,
+}
+
+/// See [`Merged::selected`].
+#[derive(Clone, Copy)]
+struct Selected<'a> {
+    /// Of two with the same path the one that enforces wins; validation asks them to agree anyway.
+    rank: (u32, Enforcement),
+    reading: Option<&'a BodyReading>,
+}
+
 /// Grows with each candidate.
 #[derive(Default)]
 pub(super) struct Merged<'a> {
@@ -61,9 +81,12 @@ pub(super) struct Merged<'a> {
     denial: Option<Enforcement>,
     nearest: Best<'a, Nearness>,
     nearest_fit: Option<Fit>,
-    /// The most specific endpoint path that covers the request, and whether one of that rank enforces.
-    selected: Option<(u32, Enforcement)>,
+    by_body: ByBody<'a>,
+    /// The endpoint with the most specific path that covers the request: it says how the request is read, and whether a denial is
+    /// enforced.
+    selected: Option<Selected<'a>>,
     inspection: Option<Inspection>,
+    messages: Messages,
     encoded_slash: EncodedSlash,
     /// Set once an endpoint matches at host, port and binary.
     addresses: Option<&'a AddressScope>,
@@ -80,7 +103,9 @@ impl<'a> Merged<'a> {
         match step {
             Step::OtherBinary => return,
             Step::Connection | Step::Unread => return self.allow(endpoint, None),
-            Step::Allowed(label) => self.allow(endpoint, Some(label)),
+            Step::Pending => self.allow_by_body(endpoint, None),
+            Step::Allowed(label) if endpoint.reading().is_some() => self.allow_by_body(endpoint, label),
+            Step::Allowed(label) => self.allow(endpoint, label),
             Step::Denied(label) => {
                 self.denial = self.denial.max(Some(endpoint.enforcement));
                 if self.denied.is_none_or(|(own, _)| endpoint.id < own.id) {
@@ -89,9 +114,22 @@ impl<'a> Merged<'a> {
             }
             Step::OtherEndpointPath | Step::EncodedSlash => self.come_near(endpoint, Fit::OtherPath),
             Step::NoRule(fit) => self.come_near(endpoint, fit),
+            Step::NoRuleForOperation if endpoint.reading().is_none() => self.come_near(endpoint, Fit::OtherOperation),
+            Step::NoRuleForOperation | Step::OtherProtocol => self.by_body.nearest.offer(endpoint.rule, endpoint),
+            Step::OtherHttpMethod => self.rule_out(endpoint, Reason::MethodNotAllowed),
+            Step::Never => self.rule_out(endpoint, Reason::OperationNotAllowed),
         }
-        if step != Step::OtherEndpointPath && matches!(endpoint.traffic, Traffic::Rest(_)) {
+        if step != Step::OtherEndpointPath && !matches!(endpoint.traffic, Traffic::L4) {
             self.select(endpoint);
+            // One endpoint that judges them is enough, or a wider `rest` endpoint would leave them unread.
+            if let Traffic::WebSocket(rules) = &endpoint.traffic {
+                let own = if rules.operations.is_some() {
+                    Messages::Operations
+                } else {
+                    Messages::Judged
+                };
+                self.messages = self.messages.max(own);
+            }
         }
     }
 
@@ -101,15 +139,35 @@ impl<'a> Merged<'a> {
         }
     }
 
+    fn allow_by_body(&mut self, endpoint: &'a Arc<Endpoint>, label: Option<RuleLabel>) {
+        if self.by_body.allowed.is_none_or(|(own, _)| endpoint.id < own.id) {
+            self.by_body.allowed = Some((endpoint, label));
+        }
+    }
+
+    fn rule_out(&mut self, endpoint: &'a Arc<Endpoint>, reason: Reason) {
+        self.by_body.nearest.offer(endpoint.rule, endpoint);
+        self.by_body.never = Some(reason);
+    }
+
     fn come_near(&mut self, endpoint: &'a Arc<Endpoint>, fit: Fit) {
         self.nearest.offer((std::cmp::Reverse(fit), endpoint.rule), endpoint);
         self.nearest_fit = self.nearest_fit.max(Some(fit));
     }
 
-    fn select(&mut self, endpoint: &Endpoint) {
-        let own = (endpoint.path.specificity(), endpoint.enforcement);
-        // Of two with the same rank the one that enforces wins; validation asks them to agree anyway.
-        self.selected = self.selected.max(Some(own));
+    fn select(&mut self, endpoint: &'a Endpoint) {
+        let rank = (endpoint.path.specificity(), endpoint.enforcement);
+        if self.selected.is_none_or(|own| own.rank < rank) {
+            self.selected = Some(Selected {
+                rank,
+                reading: endpoint.reading(),
+            });
+        }
+    }
+
+    /// How the body has to be read before it is judged.
+    fn reading(&self) -> Option<&'a BodyReading> {
+        self.selected?.reading
     }
 
     fn add_addresses(&mut self, scope: &'a AddressScope) {
@@ -122,7 +180,7 @@ impl<'a> Merged<'a> {
 
     pub(super) fn verdict(&self) -> Verdict<'a> {
         let matched = self.addresses.is_some();
-        let selected_enforces = self.selected.is_some_and(|(_, enforcement)| enforcement == Enforcement::Enforce);
+        let selected_enforces = self.selected.is_some_and(|selected| selected.rank.1 == Enforcement::Enforce);
         if let Some((endpoint, label)) = self.denied.filter(|_| matched) {
             return Verdict::Refused {
                 reason: Reason::DeniedByRule,
@@ -131,14 +189,27 @@ impl<'a> Merged<'a> {
                 enforced: self.denial == Some(Enforcement::Enforce) || selected_enforces,
             };
         }
-        if let Some((endpoint, label)) = self.allowed {
+        let allowed = match self.reading() {
+            Some(_) => self.by_body.allowed,
+            None => self.allowed,
+        };
+        if let Some((endpoint, label)) = allowed {
             return Verdict::Allowed { endpoint, label };
         }
         if !matched {
             return Verdict::OtherBinary;
         }
+        if let Some((endpoint, _)) = self.by_body.nearest.get().zip(self.reading()) {
+            return Verdict::Refused {
+                reason: self.by_body.never.unwrap_or(Reason::OperationNotAllowed),
+                endpoint: Some(endpoint),
+                label: None,
+                enforced: self.by_body.never.is_some() || selected_enforces,
+            };
+        }
         Verdict::Refused {
             reason: match self.nearest_fit {
+                Some(Fit::OtherOperation) => Reason::OperationNotAllowed,
                 Some(Fit::OtherQuery) => Reason::QueryNotAllowed,
                 Some(Fit::OtherMethod) => Reason::MethodNotAllowed,
                 _ => Reason::PathNotAllowed,
@@ -153,8 +224,10 @@ impl<'a> Merged<'a> {
     pub(super) fn treatment(&self) -> Option<Treatment<'a>> {
         Some(Treatment {
             inspection: self.inspection?,
+            messages: self.messages,
             addresses: self.merged_addresses(self.addresses?),
             encoded_slash: self.encoded_slash,
+            body: self.reading().copied(),
         })
     }
 
@@ -170,7 +243,7 @@ impl<'a> Merged<'a> {
 
 fn inspection(endpoint: &Endpoint) -> Inspection {
     match (&endpoint.traffic, endpoint.tls) {
-        (Traffic::Rest(_), _) => Inspection::Http,
+        (Traffic::Rest(_) | Traffic::WebSocket(_) | Traffic::Body(_), _) => Inspection::Http,
         (Traffic::L4, Tls::Auto) => Inspection::Transport,
         (Traffic::L4, Tls::Skip) => Inspection::Opaque,
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::key_for;
 use crate::decide::{Caller, Facts, HttpFacts};
+use crate::operation::{GraphqlOperation, JsonRpcMessage, McpMessage, Operation};
 
 /// The smallest rule that allows exactly this.
 pub(super) fn new_rule(facts: &Facts<'_>) -> String {
@@ -16,7 +17,8 @@ pub(super) fn new_rule(facts: &Facts<'_>) -> String {
     if let Some(request) = &facts.request {
         let _ = write!(
             text,
-            "      protocol: rest\n      enforcement: enforce\n{}      rules:\n        {}\n",
+            "      protocol: {}\n      enforcement: enforce\n{}      rules:\n        {}\n",
+            if request.is_message() { "websocket" } else { "rest" },
             if request.path.has_encoded_slash() {
                 "      allow_encoded_slash: true\n"
             } else {
@@ -40,6 +42,23 @@ pub(super) fn allow_rule(request: &HttpFacts<'_>) -> String {
         quoted(request.method),
         quoted(&literal_glob(request.path.as_str()))
     )
+}
+
+/// One entry of `rules` for exactly this; `None` for what no rule allows.
+pub(super) fn allow_operation(operation: &Operation) -> Option<String> {
+    let matcher = match operation {
+        Operation::Graphql(GraphqlOperation::Document(root)) => {
+            let fields: Vec<String> = root.fields.iter().map(|field| quoted(&literal_glob(field))).collect();
+            format!("operation_type: {}, fields: [{}]", root.kind.as_str(), fields.join(", "))
+        }
+        Operation::JsonRpc(JsonRpcMessage::Call(method)) => format!("method: {}", quoted(method)),
+        Operation::Mcp(McpMessage::Call { method, tool: None }) => format!("method: {}", quoted(&literal_glob(method))),
+        Operation::Mcp(McpMessage::Call { method, tool: Some(tool) }) => {
+            format!("method: {}, tool: {}", quoted(method), quoted(&literal_glob(tool)))
+        }
+        Operation::Graphql(GraphqlOperation::Persisted(_)) | Operation::JsonRpc(_) | Operation::Mcp(_) => return None,
+    };
+    Some(format!("- allow: {{ {matcher} }}"))
 }
 
 /// A glob that matches this text only.

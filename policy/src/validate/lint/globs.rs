@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::diagnostic::{Code, Diagnostics};
-use crate::document::{At, EndpointSection, MatcherSection, QueryValue};
+use crate::document::{At, EndpointSection, GlobValue, MatcherSection};
 
 /// See the module.
 pub(super) fn surprises(endpoint: &EndpointSection, found: &mut Diagnostics) {
@@ -58,8 +58,8 @@ enum Kind {
 fn query_dots(matcher: &MatcherSection, kind: Kind, found: &mut Diagnostics) {
     for entry in &matcher.query {
         let globs: Vec<&At<String>> = match &entry.value {
-            QueryValue::Glob(glob) => vec![glob],
-            QueryValue::Map { glob, any, .. } => glob.iter().chain(any.iter().flat_map(|any| &any.value)).collect(),
+            GlobValue::Glob(glob) => vec![glob],
+            GlobValue::Map { glob, any, .. } => glob.iter().chain(any.iter().flat_map(|any| &any.value)).collect(),
         };
         let texts: HashSet<&str> = globs.iter().map(|glob| glob.value.as_str()).collect();
         for glob in &globs {

@@ -2,7 +2,7 @@
 
 use super::cover::covers;
 use crate::diagnostic::{Code, Diagnostics, Position};
-use crate::document::{EndpointSection, MatcherSection, QueryValue};
+use crate::document::{EndpointSection, GlobValue, MatcherSection};
 
 /// Every rule is held against every other of its endpoint; longer lists are written by machines, which need no advice.
 const MAX_RULES: usize = 256;
@@ -106,7 +106,7 @@ fn apart(a: &str, b: &str) -> bool {
     !a.starts_with(b) && !b.starts_with(a)
 }
 
-/// A matcher that has what a rule needs.
+/// A matcher of methods, paths and queries and nothing else.
 struct Rule<'s> {
     at: Position,
     method: &'s str,
@@ -117,7 +117,13 @@ struct Rule<'s> {
 
 impl<'s> Rule<'s> {
     fn of(section: &'s MatcherSection) -> Option<Self> {
-        if !section.later.is_empty() {
+        let about_a_body = section.operation_type.is_some()
+            || section.operation_name.is_some()
+            || section.fields.is_some()
+            || section.tool.is_some()
+            || section.params.is_some()
+            || section.later.is_some();
+        if about_a_body {
             return None;
         }
         Some(Rule {
@@ -153,10 +159,10 @@ fn texts(section: &MatcherSection) -> Vec<(&str, Vec<&str>)> {
         .collect()
 }
 
-fn globs(value: &QueryValue) -> Vec<&str> {
+fn globs(value: &GlobValue) -> Vec<&str> {
     match value {
-        QueryValue::Glob(glob) => vec![&glob.value],
-        QueryValue::Map { glob, any, .. } => {
+        GlobValue::Glob(glob) => vec![&glob.value],
+        GlobValue::Map { glob, any, .. } => {
             let any = any.iter().flat_map(|any| &any.value);
             glob.iter().chain(any).map(|glob| glob.value.as_str()).collect()
         }

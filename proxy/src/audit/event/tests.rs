@@ -61,7 +61,7 @@ fn a_full_event_has_the_published_fields() {
         "time": "2023-11-14T22:13:20.007Z", "generation": 3,
         "process": { "binary": "/usr/bin/curl", "pid": 42, "ancestors": ["/bin/sh"] },
         "adapter": "tunnel", "protocol": "h2", "method": "GET", "scheme": "https", "host": "[2001:db8::1]", "port": 443, "path": "/a\"b",
-        "decision": "deny", "reason_code": "verdict_hold", "policy": "api", "rule": null, "addresses": ["2001:db8::1"],
+        "decision": "deny", "reason_code": "verdict_hold", "policy": "api", "rule": null, "operation": null, "addresses": ["2001:db8::1"],
         "payment": { "version": "2", "scheme": "", "network": "", "asset": "", "amount": "", "payee": "0xabc", "payer": "",
                      "payment_hash": "", "nonce_hash": "", "identifier_hash": null },
         "verdict": { "backend": "blackwall", "verdict": "hold", "receipt_id": "bw_1", "latency_ms": 2.125 },

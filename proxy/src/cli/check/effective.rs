@@ -139,6 +139,10 @@ fn payments(writer: &mut Writer, operator: &Operator) -> Result<(), CliError> {
     ] {
         writer.line(one, format!("{key}: {holds}"), origin(given.is_some(), ""));
     }
+    match config.screen_challenges {
+        Some(screen) => writer.line(one, format!("screen_challenges: {screen}"), &own),
+        None => writer.note(one, "screen_challenges: not given, so true where `verdict:` names somebody to ask"),
+    }
     for (key, given, default) in [
         ("max_timeout", config.max_timeout, DEFAULT_MAX_TIMEOUT),
         ("clock_skew", config.clock_skew, DEFAULT_CLOCK_SKEW),

@@ -74,6 +74,7 @@ fn step(Step { stage, finding, detail }: &Step) -> String {
         Stage::Request => "request",
         Stage::Payment => "payment",
         Stage::Body => "body",
+        Stage::Message => "message",
         Stage::Verdict => "verdict",
         Stage::Credentials => "credentials",
     };
@@ -111,6 +112,11 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::NoRuleForPath => "no rule has the path",
         Outcome::NoRuleForMethod => "rules have the path with other methods",
         Outcome::NoRuleForQuery => "rules have path and method with another query",
+        Outcome::BodyDecides => "its rules are about the body",
+        Outcome::OtherHttpMethod => "its protocol does not use the method",
+        Outcome::NoRuleForOperation => "no rule has the operation",
+        Outcome::NeverAllowed => "its protocol never takes this from a client",
+        Outcome::OtherProtocol => "reads the body by another protocol",
     }
 }
 

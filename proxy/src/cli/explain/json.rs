@@ -61,6 +61,9 @@ fn pass_members(pass: &Pass, explained: &Explained<'_>, subject: &Subject<'_>) -
         "next_steps",
         json!(audited.map(|policy| policy.next_steps.as_slice()).unwrap_or_default()),
     );
+    if let Some(operation) = &pass.operation {
+        put("operation", json!(operation.as_str()));
+    }
     if let Some(payment) = &pass.payment {
         put("payment", json!(payment));
     }

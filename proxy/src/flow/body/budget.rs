@@ -22,7 +22,7 @@ impl HeldBytes {
         }
     }
 
-    pub(super) fn reserve(&self) -> Reservation {
+    pub(in crate::flow) fn reserve(&self) -> Reservation {
         Reservation {
             budget: self.clone(),
             bytes: 0,
@@ -45,6 +45,19 @@ impl Reservation {
         }
         Ok(())
     }
+
+    /// Holds so many bytes, no more and no less than before.
+    pub(in crate::flow) fn hold(&mut self, bytes: usize) -> Result<(), Denial> {
+        match bytes.checked_sub(self.bytes) {
+            Some(0) => Ok(()),
+            Some(more) => self.grow(more),
+            None => {
+                self.budget.held.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+                self.bytes = bytes;
+                Ok(())
+            }
+        }
+    }
 }
 
 impl Drop for Reservation {
@@ -66,5 +79,8 @@ mod tests {
         assert_eq!(second.grow(3).map_err(|d| d.reason), Err(Reason::OverCapacity));
         drop((first, second));
         assert!(budget.reserve().grow(10).is_ok());
+        let mut third = budget.reserve();
+        assert!(third.hold(10).is_ok() && third.hold(2).is_ok());
+        assert!(budget.reserve().hold(8).is_ok());
     }
 }

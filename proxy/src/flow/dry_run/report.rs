@@ -5,17 +5,17 @@ use http::{HeaderName, HeaderValue, Method};
 use serde::Serialize;
 use tollgate_policy::{Authority, Explanation, Reason};
 
-use crate::gate::{Caller, Denial, Layer, PaymentFacts};
+use crate::gate::{Asked, Caller, Denial, Layer, PaymentFacts, Route};
 
 /// A request as its client would send it.
 pub struct DryRequest<'a> {
-    /// The method.
+    /// The method; `WEBSOCKET_TEXT` stands for a text message on the WebSocket that the URL opens.
     pub method: &'a Method,
     /// The URL, absolute.
     pub url: &'a str,
     /// The fields; Host and Content-Length are added where they are missing.
     pub headers: &'a [(HeaderName, HeaderValue)],
-    /// The body; may be empty.
+    /// The body, or what the message says; may be empty.
     pub body: Bytes,
     /// Who asks.
     pub caller: &'a Caller,
@@ -33,8 +33,10 @@ pub enum Stage {
     Request,
     /// Our own checks of a payment.
     Payment,
-    /// A JSON body: rail by what it asks for.
+    /// A JSON body: rail by what it asks for; and, where the policy is about it, each operation in it.
     Body,
+    /// A text message on a WebSocket: policy by the method that stands for messages, rail by what it asks for.
+    Message,
     /// The verdict on a payment.
     Verdict,
     /// Credentials that the header points at.
@@ -75,6 +77,8 @@ pub struct Pass {
     pub rule: Option<String>,
     /// What it would be denied for, if the endpoint were enforced.
     pub would_deny: Option<Reason>,
+    /// What its body was judged by.
+    pub operation: Option<Box<Asked>>,
     /// The payment that passed our own checks.
     pub payment: Option<PaymentFacts>,
 }
@@ -93,6 +97,16 @@ pub struct DryRun {
     pub policy: Option<Explanation>,
     /// The answer.
     pub outcome: Result<Pass, Denial>,
+}
+
+impl Pass {
+    /// As this route says.
+    pub(super) fn take(&mut self, route: Route<'_>) {
+        self.policy = route.policy.map(str::to_owned);
+        self.rule = route.rule;
+        self.would_deny = route.would_deny;
+        self.operation = route.operation;
+    }
 }
 
 impl DryRun {

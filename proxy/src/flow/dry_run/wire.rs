@@ -1,10 +1,10 @@
 //! A request in the form in which it would come over a connection, so that the one strict reader of heads reads it too.
 
-use http::{HeaderValue, header};
+use http::{HeaderName, HeaderValue, Method, header};
 use pingora::http::RequestHeader;
 use pingora::protocols::http::authority::validate_request_authority;
 use thiserror::Error;
-use tollgate_policy::{AbsoluteForm, Authority, Reason, Target};
+use tollgate_policy::{AbsoluteForm, Authority, Reason, Target, WEBSOCKET_TEXT};
 
 use super::super::absolute_form::{AbsoluteTarget, Agreement};
 use super::DryRequest;
@@ -14,17 +14,35 @@ use crate::gate::Denial;
 /// A URL that no client could ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlError {
-    /// Neither `http://` nor `https://`.
-    #[error("expected a URL that begins with http:// or https://")]
+    /// Neither `http://` nor `https://`, nor their WebSocket twins.
+    #[error("expected a URL that begins with http://, https://, ws:// or wss://")]
     Scheme,
     /// Blanks, control characters or bytes outside ASCII, which clients encode before they send them.
     #[error("the URL cannot be sent as it is: {0}")]
     NotSendable(String),
 }
 
+/// What a dry run is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// The request itself.
+    Request,
+    /// A text message, after the handshake that the wire shows.
+    Message,
+}
+
+/// What every WebSocket client sends (RFC 6455 section 4.1), where the caller has not said otherwise.
+const HANDSHAKE: [(HeaderName, &str); 4] = [
+    (header::CONNECTION, "Upgrade"),
+    (header::UPGRADE, "websocket"),
+    (header::SEC_WEBSOCKET_VERSION, "13"),
+    (header::SEC_WEBSOCKET_KEY, "dGhlIHNhbXBsZSBub25jZQ=="),
+];
+
 /// See the module.
 pub(super) struct Wire<'a> {
     pub(super) security: Security,
+    pub(super) asks: Asks,
     authority: &'a str,
     pub(super) head: Box<RequestHeader>,
     /// The head's bytes on HTTP/1.1.
@@ -40,21 +58,34 @@ impl<'a> Wire<'a> {
         }
         let target = Target::parse(url).map_err(|error| UrlError::NotSendable(error.to_string()))?;
         let AbsoluteForm { scheme, authority } = target.absolute.ok_or(UrlError::Scheme)?;
-        let security = match scheme.to_ascii_lowercase().as_str() {
-            "http" => Security::Plain,
-            "https" => Security::Tls,
+        let (security, socket) = match scheme.to_ascii_lowercase().as_str() {
+            "http" => (Security::Plain, false),
+            "https" => (Security::Tls, false),
+            "ws" => (Security::Plain, true),
+            "wss" => (Security::Tls, true),
             _ => return Err(UrlError::Scheme),
+        };
+        let asks = if request.method.as_str().eq_ignore_ascii_case(WEBSOCKET_TEXT) {
+            Asks::Message
+        } else {
+            Asks::Request
         };
         let origin_form = origin_form(&target);
         // Clients send `http` requests to a proxy in absolute form, and `https` ones through a tunnel (RFC 9112 section 3.2).
         let sent = match security {
+            Security::Plain if socket => format!("http://{authority}{origin_form}"),
             Security::Plain => format!("{scheme}://{authority}{origin_form}"),
             Security::Tls => origin_form,
         };
-        let head = head(request, authority, &sent).map_err(|error| UrlError::NotSendable(error.etype().as_str().to_owned()))?;
+        let unsendable = |error: pingora::BError| UrlError::NotSendable(error.etype().as_str().to_owned());
+        let mut head = head(request, asks, authority, &sent).map_err(unsendable)?;
+        if socket || asks == Asks::Message {
+            shake_hands(&mut head).map_err(unsendable)?;
+        }
         let raw = raw(&head, &sent);
         Ok(Wire {
             security,
+            asks,
             authority,
             head: Box::new(head),
             raw,
@@ -91,8 +122,21 @@ fn origin_form(target: &Target<'_>) -> String {
     }
 }
 
-fn head(request: &DryRequest<'_>, authority: &str, target: &str) -> pingora::Result<RequestHeader> {
-    let mut head = RequestHeader::build(request.method.clone(), target.as_bytes(), None)?;
+fn shake_hands(head: &mut RequestHeader) -> pingora::Result<()> {
+    for (name, value) in HANDSHAKE {
+        if !head.headers.contains_key(&name) {
+            head.insert_header(name, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn head(request: &DryRequest<'_>, asks: Asks, authority: &str, target: &str) -> pingora::Result<RequestHeader> {
+    let method = match asks {
+        Asks::Request => request.method.clone(),
+        Asks::Message => Method::GET,
+    };
+    let mut head = RequestHeader::build(method, target.as_bytes(), None)?;
     for (name, value) in request.headers {
         head.append_header(name.clone(), value.clone())?;
     }
@@ -101,7 +145,7 @@ fn head(request: &DryRequest<'_>, authority: &str, target: &str) -> pingora::Res
         head.insert_header(header::HOST, authority)?;
     }
     let framed = head.headers.contains_key(header::CONTENT_LENGTH) || head.headers.contains_key(header::TRANSFER_ENCODING);
-    if !request.body.is_empty() && !framed {
+    if asks == Asks::Request && !request.body.is_empty() && !framed {
         head.insert_header(header::CONTENT_LENGTH, HeaderValue::from(request.body.len()))?;
     }
     Ok(head)

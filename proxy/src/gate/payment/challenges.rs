@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_policy::Reason;
 
-use crate::x402::challenge::{Asked, Challenge};
+use crate::x402::challenge::Asked;
 use crate::x402::claim::{Claim, RequestHash, Version};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::resource::{HttpResource, PaymentRequest};
@@ -27,6 +27,15 @@ pub enum ChallengeRule {
     Required,
     /// It may come unasked.
     Optional,
+}
+
+/// What is done with a challenge before the client sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScreeningRule {
+    /// Its options are judged, and only those that may be paid are passed on.
+    Screened,
+    /// It is passed on as it is.
+    PassedOn,
 }
 
 /// The memory. Cloning shares it.
@@ -81,9 +90,9 @@ impl ChallengeMemory {
     }
 
     /// Remembers what the answer to a request asked for, at `now` in Unix seconds.
-    pub fn remember(&self, request: RequestHash, challenge: Challenge, now: u64) {
-        if !challenge.offers.is_empty() {
-            self.lock().remember(request, challenge, now);
+    pub fn remember(&self, request: RequestHash, version: Version, offers: Vec<Asked>, now: u64) {
+        if !offers.is_empty() {
+            self.lock().remember(request, version, offers, now);
         }
     }
 
@@ -156,7 +165,7 @@ impl Waiting {
 }
 
 impl Inner {
-    fn remember(&mut self, request: RequestHash, challenge: Challenge, now: u64) {
+    fn remember(&mut self, request: RequestHash, version: Version, offers: Vec<Asked>, now: u64) {
         while self.order.len() >= self.capacity {
             let Some((number, oldest)) = self.order.pop_first() else { break };
             self.forget(oldest, number);
@@ -167,9 +176,9 @@ impl Inner {
         let crowded = (waiting.len() >= MOST_PER_REQUEST).then(|| waiting.remove(0).number);
         waiting.push(Waiting {
             number,
-            version: challenge.version,
+            version,
             seen: now,
-            offers: challenge.offers.into(),
+            offers: offers.into(),
         });
         self.order.insert(number, request);
         if let Some(crowded) = crowded {

@@ -26,6 +26,8 @@ pub struct PaymentsConfig {
     pub schemes: Option<Vec<String>>,
     /// Whether a payment has to answer a 402 that passed here, for the same request, once and in time. Default `true`.
     pub require_challenge: Option<bool>,
+    /// Whether the options of a 402 are judged before the client sees them. Default: `true` where `verdict:` names somebody to ask.
+    pub screen_challenges: Option<bool>,
     /// Whether sellers behind TLS offload may announce `http://` for an `https` resource. Default `false`.
     pub allow_http_resource: Option<bool>,
     /// The longest that a signature may stay valid from now on. Default `10m`.

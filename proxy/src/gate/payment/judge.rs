@@ -5,9 +5,12 @@ use tollgate_policy::Reason;
 
 use super::pins;
 use super::terms::{AllowedAsset, Terms};
-use crate::x402::claim::{Claim, EvmAddress, NonceHash, Version};
+use crate::verdict::Question;
+use crate::x402::challenge::Asked;
+use crate::x402::claim::{AtomicAmount, Claim, EvmAddress, NonceHash, Version};
 use crate::x402::detect::Found;
 use crate::x402::eip712::DomainSeparator;
+use crate::x402::network::Caip2;
 use crate::x402::payment::{Payment, Signed};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::resource::PaymentRequest;
@@ -64,34 +67,13 @@ fn judge_payment(
         return Err(PaymentRefusal::mismatch("the payment's resource.url is not the requested URL"));
     }
     let (valid_after, valid_before) = window(payment, terms, now)?;
-    if !terms.networks.contains(&payment.network) {
-        return Err(PaymentRefusal::new(Reason::PaymentNetworkNotAllowed, "the network is not allowed"));
-    }
     let signed = &payment.signed;
-    if terms.payees.as_ref().is_some_and(|payees| !payees.contains(&signed.payee())) {
-        return Err(PaymentRefusal::new(Reason::PaymentPayeeNotAllowed, "the payee is not allowed"));
-    }
+    check_parties(terms, payment.network, signed.payee())?;
     if terms.payers.as_ref().is_some_and(|payers| !payers.contains(&signed.payer())) {
         return Err(PaymentRefusal::new(Reason::PaymentPayerNotAllowed, "the payer is not allowed"));
     }
     let allowed = proved_asset(payment, terms, proof)?;
-    if signed.amount() > allowed.max_amount {
-        return Err(PaymentRefusal::new(
-            Reason::PaymentOverLimit,
-            format!(
-                "the amount is over the limit of {} per payment",
-                allowed.max_amount.to_decimal(allowed.asset.decimals)
-            ),
-        ));
-    }
-    pins::check(
-        &terms.pins,
-        request,
-        terms.http_resource,
-        signed.payee(),
-        signed.amount(),
-        allowed.asset.decimals,
-    )?;
+    check_price(terms, request, allowed, signed.payee(), signed.amount())?;
     Ok(Claim {
         version: payment.version,
         scheme: signed.scheme(),
@@ -107,6 +89,62 @@ fn judge_payment(
         identifier_hash: payment.identifier,
         request_hash: request.hash(),
     })
+}
+
+/// Judges an offer as a payment for it would be: what a seller asks for, before anybody signs. The question is what to put to the verdict
+/// service.
+pub fn judge_offer(asked: &Asked, request: &PaymentRequest<'_>, terms: &Terms) -> Result<Question, PaymentRefusal> {
+    if !asked.resource.names(request, terms.http_resource) {
+        return Err(PaymentRefusal::mismatch("the offer is for another URL than the requested one"));
+    }
+    if asked.max_timeout > terms.max_timeout.saturating_add(terms.clock_skew) {
+        return Err(PaymentRefusal::new(
+            Reason::PaymentExpired,
+            "the seller wants a signature that stays valid for longer than allowed",
+        ));
+    }
+    check_parties(terms, asked.network, asked.pay_to)?;
+    let allowed = terms
+        .assets
+        .get(&(asked.network, asked.asset))
+        .ok_or_else(|| PaymentRefusal::new(Reason::PaymentAssetNotAllowed, "the asset is not allowed"))?;
+    check_price(terms, request, allowed, asked.pay_to, asked.amount)?;
+    Ok(Question {
+        asset: allowed.asset.clone(),
+        amount: asked.amount,
+        payee: asked.pay_to,
+        payer: None,
+        resource: request.resource(),
+    })
+}
+
+fn check_parties(terms: &Terms, network: Caip2, payee: EvmAddress) -> Result<(), PaymentRefusal> {
+    if !terms.networks.contains(&network) {
+        return Err(PaymentRefusal::new(Reason::PaymentNetworkNotAllowed, "the network is not allowed"));
+    }
+    if terms.payees.as_ref().is_some_and(|payees| !payees.contains(&payee)) {
+        return Err(PaymentRefusal::new(Reason::PaymentPayeeNotAllowed, "the payee is not allowed"));
+    }
+    Ok(())
+}
+
+fn check_price(
+    terms: &Terms,
+    request: &PaymentRequest<'_>,
+    allowed: &AllowedAsset,
+    payee: EvmAddress,
+    amount: AtomicAmount,
+) -> Result<(), PaymentRefusal> {
+    if amount > allowed.max_amount {
+        return Err(PaymentRefusal::new(
+            Reason::PaymentOverLimit,
+            format!(
+                "the amount is over the limit of {} per payment",
+                allowed.max_amount.to_decimal(allowed.asset.decimals)
+            ),
+        ));
+    }
+    pins::check(&terms.pins, request, terms.http_resource, payee, amount, allowed.asset.decimals)
 }
 
 /// The signature must be usable now, and for no longer than was offered and than we allow: a signature that outlives its verdict is a blank

@@ -25,6 +25,7 @@ pub(super) struct Layer {
     pub(super) payers: Option<BTreeSet<EvmAddress>>,
     pub(super) pins: Vec<Pin>,
     pub(super) require_challenge: Option<bool>,
+    pub(super) screen_challenges: Option<bool>,
     pub(super) http_resource: Option<bool>,
     pub(super) max_timeout: Option<Duration>,
     pub(super) clock_skew: Option<Duration>,
@@ -110,6 +111,7 @@ impl Layer {
                 })
                 .collect(),
             require_challenge: config.require_challenge,
+            screen_challenges: config.screen_challenges,
             http_resource: config.allow_http_resource,
             max_timeout: config.max_timeout,
             clock_skew: config.clock_skew,

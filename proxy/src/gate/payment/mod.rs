@@ -15,7 +15,7 @@ pub mod terms;
 
 pub use crate::x402::refusal::{PaymentRefusal, PaymentSummary};
 pub use crate::x402::resource::{HttpResource, PaymentRequest, UrlScheme};
-pub use challenges::{Answer, ChallengeMemory, ChallengeRule};
+pub use challenges::{Answer, ChallengeMemory, ChallengeRule, ScreeningRule};
 pub use config::PaymentsConfig;
 pub use judge::judge_header;
 pub use replay::{Attempt, ReplayMemory, Reservation};

@@ -48,6 +48,10 @@ pub fn stanza() -> Value {
                 "default": true,
                 "description": "Whether a payment has to answer a 402 that passed here, for the same request, once and in time.",
             },
+            "screen_challenges": {
+                "type": "boolean",
+                "description": "Whether the options of a 402 are judged before the client sees them; by default where a verdict service is named.",
+            },
             "allow_http_resource": {
                 "type": "boolean",
                 "default": false,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::config::PaymentsConfig;
 use super::terms::{Terms, TermsError};
 
-pub(super) const FIELDS: [&str; 12] = [
+pub(super) const FIELDS: [&str; 13] = [
     "networks",
     "assets",
     "max_amount",
@@ -14,6 +14,7 @@ pub(super) const FIELDS: [&str; 12] = [
     "pins",
     "schemes",
     "require_challenge",
+    "screen_challenges",
     "allow_http_resource",
     "max_timeout",
     "clock_skew",

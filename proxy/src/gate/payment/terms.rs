@@ -2,8 +2,8 @@
 //!
 //! Two layers may speak: the operator's file and the policy author's stanza. Where only one says something, that holds; where both do, the
 //! narrower holds: networks, assets, payees and payers intersect, `max_amount`, `max_timeout` and `clock_skew` take the smaller,
-//! `allow_http_resource` and
-//! `require_challenge: false` need both. Pins of both layers apply. So a stanza can narrow, or settle what the operator left open, but never
+//! `allow_http_resource`,
+//! `require_challenge: false` and `screen_challenges: false` need both. Pins of both layers apply. So a stanza can narrow, or settle what the operator left open, but never
 //! open what the operator's file forbids. Only the operator can define assets: decimals decide how much a limit is worth.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::challenges::ChallengeRule;
+use super::challenges::{ChallengeRule, ScreeningRule};
 use super::config::PaymentsConfig;
 use super::layer::{AssetKey, Layer, known_assets, push};
 use super::pins::Pin;
@@ -59,6 +59,7 @@ pub struct Terms {
     pub(super) payers: Option<BTreeSet<EvmAddress>>,
     pub(super) pins: Vec<Pin>,
     pub(super) challenge: ChallengeRule,
+    pub(super) screening: Option<ScreeningRule>,
     pub(super) http_resource: HttpResource,
     pub(super) max_timeout: u64,
     pub(super) clock_skew: u64,
@@ -84,6 +85,11 @@ impl Terms {
     /// Whether a payment has to answer a challenge.
     pub fn challenge(&self) -> ChallengeRule {
         self.challenge
+    }
+
+    /// Whether challenges are screened; `None` where nobody says.
+    pub fn screening(&self) -> Option<ScreeningRule> {
+        self.screening
     }
 
     /// Whether `http://` may stand for `https://` in what sellers announce.
@@ -163,6 +169,11 @@ fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Option<Asset>>, errors: 
         challenge: match layers.iter().filter_map(|layer| layer.require_challenge).collect::<Vec<_>>() {
             given if !given.is_empty() && given.iter().all(|required| !*required) => ChallengeRule::Optional,
             _ => ChallengeRule::Required,
+        },
+        screening: match layers.iter().filter_map(|layer| layer.screen_challenges).collect::<Vec<_>>() {
+            given if given.is_empty() => None,
+            given if given.contains(&true) => Some(ScreeningRule::Screened),
+            _ => Some(ScreeningRule::PassedOn),
         },
         http_resource: match layers.iter().filter_map(|layer| layer.http_resource).collect::<Vec<_>>() {
             given if !given.is_empty() && given.iter().all(|allowed| *allowed) => HttpResource::Allowed,

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::x402::claim::{Claim, Resource};
+use crate::verdict::Question;
+use crate::x402::claim::Resource;
 use crate::x402::network::Caip2;
 
 /// Longest `resource` that is told; a longer one is left out.
@@ -36,7 +37,7 @@ impl<'de> Deserialize<'de> for AgentId {
 
 /// The members of a forecast request, in the order in which the service's own clients send them.
 #[derive(Serialize)]
-struct Question<'a> {
+struct Forecast<'a> {
     counterparty: String,
     amount: String,
     /// The contract, not a symbol: a symbol switches the service's own asset and signer checks off.
@@ -44,24 +45,25 @@ struct Question<'a> {
     chain: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource: Option<String>,
-    payer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_id: Option<&'a AgentId>,
 }
 
-/// The request body for `claim`.
-pub(super) fn body(claim: &Claim, agent_id: Option<&AgentId>) -> Bytes {
-    let question = Question {
-        counterparty: claim.payee.to_string(),
-        amount: claim.amount.to_decimal(claim.asset.decimals),
-        asset: claim.asset.address.to_string(),
-        chain: chain(claim.asset.network),
-        resource: resource(&claim.resource),
-        payer: claim.payer.to_string(),
+/// The request body.
+pub(super) fn body(question: &Question, agent_id: Option<&AgentId>) -> Bytes {
+    let forecast = Forecast {
+        counterparty: question.payee.to_string(),
+        amount: question.amount.to_decimal(question.asset.decimals),
+        asset: question.asset.address.to_string(),
+        chain: chain(question.asset.network),
+        resource: resource(&question.resource),
+        payer: question.payer.map(|payer| payer.to_string()),
         agent_id,
     };
     // Strings only: serialising them cannot fail. An empty body would be refused by the service, never judged.
-    Bytes::from(serde_json::to_vec(&question).unwrap_or_default())
+    Bytes::from(serde_json::to_vec(&forecast).unwrap_or_default())
 }
 
 /// The service's simulations know the bare names only, and it takes them for equal to CAIP-2.

@@ -36,10 +36,10 @@ fn fetcher() -> Fetcher {
     )
 }
 
-async fn ask(fetcher: &Fetcher, server: &ScriptedServer, claim: &Claim, timeout: Duration) -> Result<Answer, Failure> {
+async fn ask(fetcher: &Fetcher, server: &ScriptedServer, question: &Question, timeout: Duration) -> Result<Answer, Failure> {
     let service = format!("http://{}", server.address).parse().unwrap();
     let backend = Blackwall::new(fetcher.clone(), service, AgentId::parse("sandbox-1"), timeout).unwrap();
-    backend.ask(claim).await
+    backend.ask(question).await
 }
 
 /// The reason of the refusal; `None` is GO.
@@ -146,7 +146,7 @@ async fn every_recorded_answer_of_the_service_gets_its_reason() {
     for (name, expected) in table {
         let response = &vector(name)["response"];
         let server = ScriptedServer::plain(vec![Step::send(on_the_wire(response))]).await;
-        let outcome = ask(&fetcher, &server, &sample::claim(), Duration::from_secs(5)).await;
+        let outcome = ask(&fetcher, &server, &sample::question(), Duration::from_secs(5)).await;
         assert_eq!(refusal(&outcome), *expected, "{name}: {outcome:?}");
         if let Ok(answer) = outcome {
             assert_eq!(answer.receipt_id.unwrap().as_str(), response["body"]["receipt_id"], "{name}");
@@ -220,7 +220,7 @@ async fn every_way_of_not_answering_has_its_failure() {
     let fetcher = fetcher();
     for (name, script, expected) in table {
         let server = ScriptedServer::plain(script).await;
-        let outcome = ask(&fetcher, &server, &sample::claim(), Duration::from_secs(5)).await;
+        let outcome = ask(&fetcher, &server, &sample::question(), Duration::from_secs(5)).await;
         let seen = outcome.map(|answer| answer.verdict).map_err(|failure| (failure, failure.reason()));
         assert_eq!(seen, expected, "{name}");
         assert_eq!(server.requests().len(), 1, "{name}: asked more than once");
@@ -236,7 +236,7 @@ async fn a_slow_service_is_no_answer_within_the_timeout() {
     ];
     let server = ScriptedServer::plain(script).await;
     let started = Instant::now();
-    let outcome = ask(&fetcher(), &server, &sample::claim(), Duration::from_millis(200)).await;
+    let outcome = ask(&fetcher(), &server, &sample::question(), Duration::from_millis(200)).await;
     assert_eq!(outcome.unwrap_err(), Failure::TimedOut);
     assert!(started.elapsed() < Duration::from_secs(3));
 }
@@ -249,7 +249,7 @@ async fn a_dead_service_is_no_answer() {
     let address = held.local_addr().unwrap();
     let service = format!("http://{address}").parse().unwrap();
     let backend = Blackwall::new(fetcher(), service, None, Duration::from_secs(5)).unwrap();
-    let failure = backend.ask(&sample::claim()).await.unwrap_err();
+    let failure = backend.ask(&sample::question()).await.unwrap_err();
     assert_eq!(failure, Failure::Unreachable(FetchError::Connect));
     assert_eq!(failure.reason(), Reason::VerdictUnavailable);
 }
@@ -257,7 +257,7 @@ async fn a_dead_service_is_no_answer() {
 #[tokio::test]
 async fn the_question_on_the_wire_is_the_recorded_one() {
     let server = ScriptedServer::plain(vec![Step::send(format!("HTTP/1.0 200 OK\r\n\r\n{GO}"))]).await;
-    ask(&fetcher(), &server, &sample::claim(), Duration::from_secs(5)).await.unwrap();
+    ask(&fetcher(), &server, &sample::question(), Duration::from_secs(5)).await.unwrap();
     let requests = server.requests();
     let (head, body) = requests[0].split_once("\r\n\r\n").unwrap();
 

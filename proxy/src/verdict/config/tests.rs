@@ -30,7 +30,7 @@ fn without_a_section_the_backend_is_local_and_nothing_is_told_to_anybody() {
         (config.timeout, config.max_in_flight.get(), config.queue),
         (Duration::from_secs(5), 4, 64)
     );
-    let desk = config.open(Path::new("/nowhere"), &fetcher()).unwrap();
+    let desk = config.open(Path::new("/nowhere"), &fetcher(), Seating::PayingOnly).unwrap().paying;
     assert_eq!(desk.backend(), BackendName::Local);
 }
 
@@ -44,7 +44,11 @@ fn a_service_is_named_by_url() {
         (Duration::from_millis(500), 2, 0)
     );
     assert_eq!(
-        config.open(Path::new("/nowhere"), &fetcher()).unwrap().backend(),
+        config
+            .open(Path::new("/nowhere"), &fetcher(), Seating::PayingOnly)
+            .unwrap()
+            .paying
+            .backend(),
         BackendName::Blackwall
     );
 }
@@ -58,8 +62,8 @@ fn relative_lists_start_at_the_configuration_file() {
     )
     .unwrap();
     let config = parse("payees: payees.yaml").unwrap();
-    assert!(config.open(directory.path(), &fetcher()).is_ok());
-    let error = config.open(Path::new("/nowhere"), &fetcher()).unwrap_err();
+    assert!(config.open(directory.path(), &fetcher(), Seating::PayingOnly).is_ok());
+    let error = config.open(Path::new("/nowhere"), &fetcher(), Seating::PayingOnly).unwrap_err();
     assert!(error.to_string().starts_with("/nowhere/payees.yaml: "), "{error}");
 }
 
@@ -119,8 +123,8 @@ async fn a_desk_from_the_configuration_lets_a_payment_out_on_go_only() {
     ] {
         let server = ScriptedServer::plain(answer(verdict)).await;
         let config = parse(&format!("backend: blackwall\nurl: http://{}\n", server.address)).unwrap();
-        let desk = config.open(Path::new("/nowhere"), &fetcher()).unwrap();
-        let ruling = desk.judge(&sample::claim()).await;
+        let desk = config.open(Path::new("/nowhere"), &fetcher(), Seating::PayingOnly).unwrap().paying;
+        let ruling = desk.judge(&sample::question()).await;
         assert_eq!((ruling.refusal(), ruling.backend), (refusal, BackendName::Blackwall), "{verdict}");
     }
 }

@@ -34,7 +34,7 @@ impl Backend for Counting {
         BackendName::Local
     }
 
-    async fn ask(&self, _: &Claim) -> Result<Answer, Failure> {
+    async fn ask(&self, _: &Question) -> Result<Answer, Failure> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         let _asking = Asking(&self.now);
@@ -64,7 +64,7 @@ fn desk(delay: Duration, max_in_flight: usize, queue: usize, timeout: Duration) 
 
 fn judge(desk: &Arc<Desk>) -> JoinHandle<Ruling> {
     let desk = desk.clone();
-    tokio::spawn(async move { desk.judge(&sample::claim()).await })
+    tokio::spawn(async move { desk.judge(&sample::question()).await })
 }
 
 /// Lets every spawned task run up to its next wait; virtual time stands still meanwhile.
@@ -93,7 +93,7 @@ async fn a_full_queue_refuses_at_once() {
     let (desk, backend) = desk(1000 * MS, 4, 2, 5000 * MS);
     let tasks: Vec<_> = (0..6).map(|_| judge(&desk)).collect();
     settle().await;
-    let seventh = desk.judge(&sample::claim()).await;
+    let seventh = desk.judge(&sample::question()).await;
     assert_eq!(seventh.outcome.as_ref().unwrap_err(), &Failure::QueueFull);
     assert_eq!(seventh.refusal(), Some(Reason::VerdictUnavailable));
     assert_eq!(seventh.latency, Duration::ZERO);
@@ -108,7 +108,7 @@ async fn without_a_queue_only_the_seats_are_served() {
     let (desk, _) = desk(1000 * MS, 1, 0, 5000 * MS);
     let first = judge(&desk);
     settle().await;
-    assert_eq!(desk.judge(&sample::claim()).await.outcome.unwrap_err(), Failure::QueueFull);
+    assert_eq!(desk.judge(&sample::question()).await.outcome.unwrap_err(), Failure::QueueFull);
     assert_eq!(first.await.unwrap().refusal(), None);
 }
 

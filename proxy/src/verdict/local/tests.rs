@@ -16,12 +16,12 @@ fn file(text: &str) -> NamedTempFile {
 
 #[tokio::test]
 async fn without_lists_every_payment_is_held() {
-    let answer = Local::open(None, None).unwrap().ask(&sample::claim()).await.unwrap();
+    let answer = Local::open(None, None).unwrap().ask(&sample::question()).await.unwrap();
     assert_eq!(answer.verdict, Verdict::Hold);
     assert!(answer.receipt_id.is_none() && answer.report_token.is_none());
     let empty = file("");
     let local = Local::open(Some(empty.path()), Some(empty.path())).unwrap();
-    assert_eq!(local.judge(&sample::claim()), Verdict::Hold);
+    assert_eq!(local.judge(&sample::question()), Verdict::Hold);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn the_lists_decide() {
         ("refused though known", refused, "1", 8453, Verdict::Stop),
     ];
     for (name, payee, atomic, chain_id, expected) in table {
-        let mut claim = sample::claim();
+        let mut claim = sample::question();
         claim.payee = sample::address(payee);
         claim.amount = sample::amount(atomic);
         claim.asset.network = Caip2 { chain_id };
@@ -71,7 +71,7 @@ fn both_backends_agree_on_the_recorded_prices() {
     ] {
         let text = std::fs::read_to_string(recorded.join(format!("{name}.json"))).unwrap();
         let vector: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let mut claim = sample::claim();
+        let mut claim = sample::question();
         claim.amount = sample::amount(atomic);
         let verdict = local.judge(&claim).as_str().to_ascii_uppercase();
         assert_eq!(verdict, vector["response"]["body"]["verdict"], "{name}");

@@ -32,8 +32,8 @@ fn both_versions_ask_for_the_same() {
     let old = Challenge::from_body(v1().to_string().as_bytes()).unwrap();
     let new = header(&v2()).unwrap();
     assert_eq!((old.version, new.version), (Version::V1, Version::V2));
-    assert_eq!(old.offers, new.offers);
-    assert_eq!(old.offers[0].amount.to_string(), "10000");
+    assert_eq!(old.options, new.options);
+    assert_eq!(old.asked().next().unwrap().amount.to_string(), "10000");
 }
 
 #[test]
@@ -53,7 +53,9 @@ fn offers_that_cannot_be_judged_are_left_out_and_the_others_stay() {
         let mut other = document["accepts"][0].clone();
         bend(&mut other);
         document["accepts"].as_array_mut().unwrap().insert(0, other.clone());
-        assert_eq!(header(&document).unwrap().offers, header(&v2()).unwrap().offers, "{other}");
+        let read = header(&document).unwrap();
+        assert_eq!(read.options[0], None, "{other}");
+        assert!(read.asked().eq(header(&v2()).unwrap().asked()), "{other}");
     }
 }
 
@@ -77,9 +79,9 @@ fn what_is_no_challenge_is_told_from_one() {
             ChallengeError::Shape("the challenge is not an object"),
         ),
         (
-            "v2 in the body",
-            Challenge::from_body(v2().to_string().as_bytes()),
-            ChallengeError::Shape("x402Version is not the one that belongs here"),
+            "v1 in the field",
+            header(&v1()),
+            ChallengeError::Shape("PAYMENT-REQUIRED holds a challenge of another version"),
         ),
         (
             "no offers at all",
@@ -102,5 +104,28 @@ fn a_thousand_offers_do_not_fill_the_memory() {
     let mut document = v2();
     let offer = document["accepts"][0].clone();
     document["accepts"] = json!(vec![offer; 150]);
-    assert_eq!(header(&document).unwrap().offers.len(), MOST_OFFERS);
+    assert_eq!(header(&document).unwrap().asked().count(), MOST_OFFERS);
+}
+
+#[test]
+fn what_is_left_of_a_challenge_is_the_seller_s_own_text() {
+    let text = r#"{ "x402Version":2,"accepts" : [ {"scheme":"upto"}, {"scheme":"exact","network":"eip155:84532","amount":"1", "payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e" , "extra":{"b":1,"a":[2.0]}},{"scheme":"exact","network":"eip155:84532","amount":"2","payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e"} ], "resource":{"url":"https://shop.example.test/paid"}, "error":"\u00e9" }"#;
+    let challenge = Challenge::from_body(text.as_bytes()).unwrap();
+    let only = challenge.only(|asked| asked.amount.to_string() == "1").unwrap();
+    assert_eq!(
+        only,
+        r#"{ "x402Version":2,"accepts" : [{"scheme":"exact","network":"eip155:84532","amount":"1", "payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e" , "extra":{"b":1,"a":[2.0]}}], "resource":{"url":"https://shop.example.test/paid"}, "error":"\u00e9" }"#
+    );
+    assert_eq!(Challenge::from_body(only.as_bytes()).unwrap().options.len(), 1);
+    let inner = r#"{"x402Version":1,"note":{"accepts":[1,2]},"accepts":[]}"#;
+    let none = Challenge::from_body(inner.as_bytes()).unwrap().only(|_| true).unwrap();
+    assert_eq!(none, inner, "a member of another object is not touched");
+}
+
+#[test]
+fn signed_offers_are_told_from_others() {
+    let mut document = v2();
+    assert_eq!(header(&document).unwrap().vouched, Vouched::Unsigned);
+    document["extensions"] = json!({ "offer-receipt": { "info": { "offers": [] } } });
+    assert_eq!(header(&document).unwrap().vouched, Vouched::Signed);
 }

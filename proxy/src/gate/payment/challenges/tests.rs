@@ -35,13 +35,6 @@ fn asked() -> Asked {
     }
 }
 
-fn challenge(offers: Vec<Asked>) -> Challenge {
-    Challenge {
-        version: Version::V2,
-        offers,
-    }
-}
-
 fn claim() -> Claim {
     let asked = asked();
     let authority = authority();
@@ -76,7 +69,7 @@ fn answer(memory: &ChallengeMemory, claim: &Claim, now: u64) -> Result<Answer, R
 
 fn waiting_for(offers: Vec<Asked>) -> ChallengeMemory {
     let memory = ChallengeMemory::default();
-    memory.remember(claim().request_hash, challenge(offers), NOW);
+    memory.remember(claim().request_hash, Version::V2, offers, NOW);
     memory
 }
 
@@ -84,19 +77,15 @@ fn waiting_for(offers: Vec<Asked>) -> ChallengeMemory {
 fn a_payment_that_nobody_asked_for_is_refused() {
     let memory = ChallengeMemory::default();
     assert_eq!(answer(&memory, &claim(), NOW).unwrap_err(), Reason::PaymentNoChallenge);
-    memory.remember(RequestHash([9; 32]), challenge(vec![asked()]), NOW);
+    memory.remember(RequestHash([9; 32]), Version::V2, vec![asked()], NOW);
     assert_eq!(
         answer(&memory, &claim(), NOW).unwrap_err(),
         Reason::PaymentNoChallenge,
         "another URL's"
     );
-    memory.remember(claim().request_hash, challenge(Vec::new()), NOW);
+    memory.remember(claim().request_hash, Version::V2, Vec::new(), NOW);
     assert_eq!(answer(&memory, &claim(), NOW).unwrap_err(), Reason::PaymentNoChallenge, "no offer");
-    let first = Challenge {
-        version: Version::V1,
-        offers: vec![asked()],
-    };
-    memory.remember(claim().request_hash, first, NOW);
+    memory.remember(claim().request_hash, Version::V1, vec![asked()], NOW);
     assert_eq!(answer(&memory, &claim(), NOW).unwrap_err(), Reason::PaymentNoChallenge, "v1's");
 }
 
@@ -143,7 +132,7 @@ fn a_challenge_is_answered_once() {
 #[test]
 fn two_that_were_asked_may_both_answer() {
     let memory = waiting_for(vec![asked()]);
-    memory.remember(claim().request_hash, challenge(vec![asked()]), NOW);
+    memory.remember(claim().request_hash, Version::V2, vec![asked()], NOW);
     answer(&memory, &claim(), NOW).unwrap().given();
     answer(&memory, &claim(), NOW).unwrap().given();
     assert_eq!(answer(&memory, &claim(), NOW).unwrap_err(), Reason::PaymentNoChallenge);
@@ -162,13 +151,13 @@ fn a_flood_of_challenges_stays_within_bounds_and_the_oldest_go_first() {
     for number in 0..1_000_u16 {
         let mut hash = [0; 32];
         hash[..2].copy_from_slice(&number.to_be_bytes());
-        memory.remember(RequestHash(hash), challenge(vec![asked()]), NOW);
+        memory.remember(RequestHash(hash), Version::V2, vec![asked()], NOW);
     }
     assert_eq!(memory.len(), 100);
-    memory.remember(claim().request_hash, challenge(vec![asked()]), NOW);
+    memory.remember(claim().request_hash, Version::V2, vec![asked()], NOW);
     assert!(answer(&memory, &claim(), NOW).is_ok(), "the newest is there");
     for _ in 0..500 {
-        memory.remember(claim().request_hash, challenge(vec![asked()]), NOW);
+        memory.remember(claim().request_hash, Version::V2, vec![asked()], NOW);
     }
     assert!(memory.len() <= 100);
     let inner = memory.lock();

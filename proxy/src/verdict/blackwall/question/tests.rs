@@ -6,15 +6,15 @@ use tollgate_policy::Authority;
 use super::super::super::sample;
 use super::*;
 
-fn told(claim: &Claim, agent_id: Option<&str>) -> Value {
+fn told(question: &Question, agent_id: Option<&str>) -> Value {
     let agent_id = agent_id.map(|text| AgentId::parse(text).unwrap());
-    serde_json::from_slice(&body(claim, agent_id.as_ref())).unwrap()
+    serde_json::from_slice(&body(question, agent_id.as_ref())).unwrap()
 }
 
 #[test]
 fn a_claim_is_told_member_by_member() {
     assert_eq!(
-        told(&sample::claim(), Some("did:example:agent-1")),
+        told(&sample::question(), Some("did:example:agent-1")),
         json!({
             "counterparty": "0x02c2fcafce36b4aadb39625866bc6b1699d83043",
             "amount": "0.014",
@@ -25,13 +25,13 @@ fn a_claim_is_told_member_by_member() {
             "agent_id": "did:example:agent-1",
         })
     );
-    assert!(told(&sample::claim(), None).get("agent_id").is_none());
+    assert!(told(&sample::question(), None).get("agent_id").is_none());
 }
 
 /// Hashes and validity belong to the authorisation; together with a signature they could be settled.
 #[test]
 fn nothing_of_the_authorisation_is_told() {
-    let text = String::from_utf8(body(&sample::claim(), None).to_vec()).unwrap();
+    let text = String::from_utf8(body(&sample::question(), None).to_vec()).unwrap();
     for secret in [
         "signature",
         "payment_authorization",
@@ -50,7 +50,7 @@ fn nothing_of_the_authorisation_is_told() {
 /// Attack: a key in the query, fragment or user information of the URL would leave the host with the question.
 #[test]
 fn secrets_in_a_url_stay_here() {
-    let mut claim = sample::claim();
+    let mut claim = sample::question();
     claim.resource.path = "/v1/data?key=canary#canary".into();
     assert_eq!(told(&claim, None)["resource"], "https://api.example.com/v1/data");
     claim.resource.path = "/v1/data#canary?canary".into();
@@ -59,7 +59,7 @@ fn secrets_in_a_url_stay_here() {
 
 #[test]
 fn resources_are_told_whole_or_not_at_all() {
-    let mut claim = sample::claim();
+    let mut claim = sample::question();
     claim.resource.authority = Authority::parse("api.example.com:8443", None).unwrap();
     assert_eq!(told(&claim, None)["resource"], "https://api.example.com:8443/v1/data");
     let origin = "https://api.example.com:8443".len();
@@ -72,7 +72,7 @@ fn resources_are_told_whole_or_not_at_all() {
 #[test]
 fn chains_are_told_by_the_name_the_service_knows() {
     for (chain_id, name) in [(8453, "base"), (84532, "base-sepolia"), (1, "eip155:1"), (137, "eip155:137")] {
-        let mut claim = sample::claim();
+        let mut claim = sample::question();
         claim.asset.network = Caip2 { chain_id };
         assert_eq!(told(&claim, None)["chain"], name);
     }
@@ -86,7 +86,7 @@ fn amounts_are_told_in_the_assets_own_units() {
         ("1", 18, "0.000000000000000001"),
         ("7", 0, "7"),
     ] {
-        let mut claim = sample::claim();
+        let mut claim = sample::question();
         claim.amount = sample::amount(atomic);
         claim.asset.decimals = decimals;
         assert_eq!(told(&claim, None)["amount"], expected, "{atomic} with {decimals} decimals");

@@ -149,14 +149,15 @@ pub fn parse(bytes: &[u8], depth: u8) -> Result<Value<'_>, JsonError> {
 }
 
 /// Reads documents that follow each other, as in NDJSON.
-pub(crate) struct Documents<'a> {
+pub struct Documents<'a> {
     reader: serde_json::Deserializer<serde_json::de::StrRead<'a>>,
     depth: u8,
     failed: bool,
 }
 
 impl<'a> Documents<'a> {
-    pub(crate) fn new(bytes: &'a [u8], depth: u8) -> Result<Self, JsonError> {
+    /// Documents in these bytes, each nested at most `depth` levels.
+    pub fn new(bytes: &'a [u8], depth: u8) -> Result<Self, JsonError> {
         let text = std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?;
         Ok(Documents {
             reader: serde_json::Deserializer::from_str(text),

@@ -1,0 +1,126 @@
+//! A client's messages against the rules in force when they are sent.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::{HeaderMap, Method};
+use tollgate_policy::{Reason, WEBSOCKET_TEXT};
+
+use super::super::connection::Connection;
+use super::super::engine::Engine;
+use super::super::head::Head;
+use super::super::record::Record;
+use super::fault::Fault;
+use crate::audit::Protocol;
+use crate::gate::{Denial, Request};
+
+/// See the module.
+pub(super) struct Judge<'e> {
+    engine: &'e Engine,
+    connection: &'e Connection,
+    /// The handshake's head under the method by which messages are judged and written down.
+    text: Arc<Head>,
+    binary: Arc<Head>,
+    addresses: Arc<[IpAddr]>,
+    no_fields: HeaderMap,
+}
+
+impl<'e> Judge<'e> {
+    pub(super) fn new(engine: &'e Engine, connection: &'e Connection, handshake: &Head, addresses: Arc<[IpAddr]>) -> Self {
+        let under = |method: &str| {
+            Arc::new(Head {
+                method: Method::from_bytes(method.as_bytes()).unwrap_or_default(),
+                ..handshake.clone()
+            })
+        };
+        Judge {
+            engine,
+            connection,
+            text: under(WEBSOCKET_TEXT),
+            binary: under("WEBSOCKET_BINARY"),
+            addresses,
+            no_fields: HeaderMap::new(),
+        }
+    }
+
+    /// A text message, before any of it leaves.
+    pub(super) async fn text(&self, text: &str) -> Result<(), Denial> {
+        let judged = self.judge_text(text).await;
+        if let Err(denial) = &judged {
+            self.refused(&self.text, denial).await;
+        }
+        judged
+    }
+
+    async fn judge_text(&self, text: &str) -> Result<(), Denial> {
+        let engine = self.engine;
+        let rules = engine.gate.rules();
+        let head = &*self.text;
+        let request = Request {
+            destination: &head.destination,
+            method: &head.method,
+            path: &head.path,
+            query: head.query.as_deref(),
+            // Those of the handshake have been judged.
+            headers: &self.no_fields,
+            caller: engine.caller(&self.connection.client, &rules, head.destination.authority()).await,
+        };
+        let route = engine.gate.judge_message(&rules, &request, text)?;
+        engine
+            .audit
+            .ready()
+            .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
+        if route.would_deny.is_some() {
+            let mut record = self.record(&self.text, rules.generation);
+            record.routed(&route);
+            record.finish().await;
+        }
+        Ok(())
+    }
+
+    /// A binary message, which is not read.
+    pub(super) async fn binary(&self) -> Result<(), Denial> {
+        let rules = self.engine.gate.rules();
+        if !rules.must_be_readable(&self.binary.destination.authority().host) {
+            return Ok(());
+        }
+        let detail = "a binary message could carry a payment that cannot be read, and a payment rule covers this host";
+        let denial = Denial::new(Reason::UninspectableTraffic, detail);
+        self.refused(&self.binary, &denial).await;
+        Err(denial)
+    }
+
+    /// Frames that are none, or a message that cannot be read.
+    pub(super) async fn fault(&self, fault: Fault) -> Denial {
+        let denial = fault.denial();
+        self.refused(&self.text, &denial).await;
+        denial
+    }
+
+    /// A message that does not come to its end, or for which there is no room.
+    pub(super) async fn stopped(&self, denial: &Denial) {
+        self.refused(&self.text, denial).await;
+    }
+
+    async fn refused(&self, head: &Arc<Head>, denial: &Denial) {
+        let mut record = self.record(head, self.engine.gate.rules().generation);
+        record.denied(denial);
+        // There is a close code, and no status.
+        record.status = None;
+        record.finish().await;
+    }
+
+    fn record(&self, head: &Arc<Head>, generation: u64) -> Record<'e> {
+        let connection = self.connection;
+        let mut record = Record::begin(
+            self.engine,
+            &connection.client,
+            generation,
+            connection.adapter(),
+            Protocol::WebSocket,
+        );
+        record.read(head);
+        record.addresses = self.addresses.clone();
+        record
+    }
+}
