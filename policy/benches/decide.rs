@@ -6,7 +6,8 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use tollgate_policy::{
-    Caller, CanonicalPath, ConfigFault, EncodedSlash, Facts, Host, HttpFacts, Limits, MiddlewareSchema, Policy, Process, load_within,
+    Caller, CanonicalPath, ConfigFault, EncodedSlash, Facts, Host, HttpFacts, Limits, MiddlewareSchema, Policy, Process, Sources,
+    load_within,
 };
 
 struct AnyMiddleware;
@@ -40,8 +41,11 @@ fn policy(endpoints: usize) -> Policy {
     let limits = Limits {
         bytes: 1 << 30,
         nodes: 100_000_000,
+        ..Limits::default()
     };
-    load_within(&source, &AnyMiddleware, limits).policy.expect("a policy")
+    load_within(&Sources::one("policy.yaml", source), &AnyMiddleware, limits)
+        .policy
+        .expect("a policy")
 }
 
 fn decide(criterion: &mut Criterion) {

@@ -29,6 +29,7 @@ use crate::policy::Policy;
 use std::collections::HashSet;
 
 use crate::diagnostic::Position;
+use crate::source::Sources;
 use contents::Contents;
 
 /// One side of the comparison.
@@ -37,7 +38,7 @@ pub struct Compared<'a> {
     /// What it means.
     pub policy: &'a Policy,
     /// What it was loaded from: what is not known here is compared as it stands.
-    pub source: &'a str,
+    pub sources: &'a Sources,
 }
 
 /// Which way a step of the comparison looks.
@@ -67,7 +68,7 @@ struct Side<'a> {
 /// Compares two policies. Widening findings come first, then narrowing ones, then those without effect; each in the order of the new
 /// policy, then of the old.
 pub fn compare(old: Compared<'_>, new: Compared<'_>, meaning: &dyn MiddlewareMeaning) -> Vec<Finding> {
-    let side = |compared: Compared<'_>| Contents::read(compared.source);
+    let side = |compared: Compared<'_>| Contents::read(compared.sources);
     let old = Side {
         policy: old.policy,
         contents: side(old),

@@ -1,22 +1,29 @@
 //! What the loader has to say about a policy file.
 //!
 //! In: findings of the reader and of the validation, each with its place. Out: [`Diagnostic`]s with a stable code, for people
-//! ([`Diagnostic::render`]) and for machines (`serde`).
+//! ([`Sources::render`](crate::Sources::render)) and for machines (`serde`).
 
 use std::fmt;
 
 use serde::Serialize;
 
+use crate::source::{SourceId, Sources};
+
 mod code;
+mod extent;
 mod render;
 #[cfg(test)]
 mod tests;
 
 pub use code::Code;
+pub use render::Style;
 
-/// A place in the file; lines and columns count from 1, columns in characters.
+/// A place in a file; lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Position {
+    /// The file, by its place among those of the policy; left out for the first.
+    #[serde(skip_serializing_if = "SourceId::is_first")]
+    pub source: SourceId,
     /// The line.
     pub line: u32,
     /// The column.
@@ -24,8 +31,17 @@ pub struct Position {
 }
 
 impl Position {
-    /// The first character of the file: where findings about the file as a whole are reported.
-    pub const START: Position = Position { line: 1, column: 1 };
+    /// The first character of the first file: where findings about the policy as a whole are reported.
+    pub const START: Position = Position::start_of(SourceId::FIRST);
+
+    /// The first character of a file.
+    pub const fn start_of(source: SourceId) -> Self {
+        Position {
+            source,
+            line: 1,
+            column: 1,
+        }
+    }
 }
 
 /// Whether a finding keeps the policy from loading.
@@ -54,6 +70,9 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The stable code.
     pub code: Code,
+    /// The file.
+    #[serde(skip)]
+    pub source: SourceId,
     /// The line, from 1.
     pub line: u32,
     /// The column, from 1, in characters.
@@ -65,9 +84,24 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// A finding; an empty hint is none.
+    pub fn new(severity: Severity, code: Code, at: Position, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        let hint = hint.into();
+        Diagnostic {
+            severity,
+            code,
+            source: at.source,
+            line: at.line,
+            column: at.column,
+            message: message.into(),
+            hint: (!hint.is_empty()).then_some(hint),
+        }
+    }
+
     /// Where it was found.
     pub fn position(&self) -> Position {
         Position {
+            source: self.source,
             line: self.line,
             column: self.column,
         }
@@ -77,10 +111,26 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
+}
 
-    /// `file:line:col: error[code]: text`, the offending line with a caret, and the hint. Without a trailing newline.
-    pub fn render(&self, file: &str, source: &str) -> String {
-        render::render(self, file, source)
+impl Sources {
+    /// `file:line:col: error[code]: text`, the offending line with carets under the offending part, and the hint. Without a trailing
+    /// newline.
+    pub fn render(&self, finding: &Diagnostic, style: Style) -> String {
+        render::render(finding, self.get(finding.source), style)
+    }
+
+    /// Where the offending part of the line ends: the column after it.
+    pub fn end_column(&self, finding: &Diagnostic) -> u32 {
+        let line = self.get(finding.source).and_then(|source| source.line(finding.line));
+        let length = line.map_or(1, |line| extent::extent(line, finding.column));
+        finding.column.saturating_add(length)
+    }
+
+    /// All of them, one after the other.
+    pub fn render_all<'d>(&self, findings: impl IntoIterator<Item = &'d Diagnostic>, style: Style) -> String {
+        let rendered: Vec<String> = findings.into_iter().map(|finding| self.render(finding, style)).collect();
+        rendered.join("\n\n")
     }
 }
 
@@ -98,9 +148,27 @@ pub(crate) enum Reading {
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     found: Vec<Diagnostic>,
+    /// The files' names, for findings about two places.
+    names: Vec<String>,
 }
 
 impl Diagnostics {
+    /// For a policy of these files.
+    pub(crate) fn of(sources: &Sources) -> Self {
+        Diagnostics {
+            found: Vec::new(),
+            names: sources.iter().map(|(_, source)| source.name().to_owned()).collect(),
+        }
+    }
+
+    /// Another place, as a finding about `at` speaks of it: `line 4`, or `base.yaml:4` where that is another file.
+    pub(crate) fn other_place(&self, other: Position, at: Position) -> String {
+        match self.names.get(other.source.index()) {
+            Some(name) if other.source != at.source => format!("{name}:{}", other.line),
+            _ => format!("line {}", other.line),
+        }
+    }
+
     pub(crate) fn error(&mut self, code: Code, at: Position, message: impl Into<String>, hint: impl Into<String>) {
         self.push(Severity::Error, code, at, message.into(), hint.into());
     }
@@ -113,14 +181,7 @@ impl Diagnostics {
         if self.is_full(severity) {
             return;
         }
-        self.found.push(Diagnostic {
-            severity,
-            code,
-            line: at.line,
-            column: at.column,
-            message,
-            hint: (!hint.is_empty()).then_some(hint),
-        });
+        self.found.push(Diagnostic::new(severity, code, at, message, hint));
     }
 
     /// Whether further findings of this kind are dropped.
@@ -162,7 +223,7 @@ impl Diagnostics {
     }
 
     pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {
-        self.found.sort_by_key(|d| (d.line, d.column, d.severity));
+        self.found.sort_by_key(|d| (d.position(), d.severity));
         self.found
     }
 }

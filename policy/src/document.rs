@@ -5,17 +5,19 @@
 
 mod body;
 mod endpoint;
+mod join;
 mod later;
 mod matcher;
 mod middleware;
 pub(crate) mod raw;
-mod reader;
+pub(crate) mod reader;
 mod rule;
 mod sandbox;
 mod tree;
 
 use crate::diagnostic::{Diagnostics, Position};
 use crate::load::Limits;
+use crate::source::{SourceId, Sources};
 
 pub(crate) use body::{BodySection, GraphqlSection, McpSection, PersistedSection};
 pub(crate) use endpoint::EndpointSection;
@@ -24,7 +26,7 @@ pub(crate) use matcher::{AllowEntry, GlobValue, MatcherSection, ParamsSection, Q
 pub(crate) use middleware::MiddlewareSection;
 pub(crate) use rule::{BinaryEntry, RuleSection};
 pub(crate) use sandbox::{FilesystemSection, LandlockSection, ProcessSection};
-pub(crate) use tree::Node;
+pub(crate) use tree::{Node, Value};
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -37,24 +39,34 @@ pub(crate) struct At<T> {
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) at: Position,
-    pub(crate) version: Option<At<i64>>,
-    pub(crate) filesystem: Option<FilesystemSection>,
-    pub(crate) landlock: Option<LandlockSection>,
-    pub(crate) process: Option<ProcessSection>,
+    /// One for each file.
+    pub(crate) versions: Vec<At<i64>>,
+    pub(crate) filesystem: Option<At<FilesystemSection>>,
+    pub(crate) landlock: Option<At<LandlockSection>>,
+    pub(crate) process: Option<At<ProcessSection>>,
     pub(crate) rules: Vec<RuleSection>,
     pub(crate) middlewares: Vec<MiddlewareSection>,
 }
 
+/// The files as trees, for those who show them and do not judge them; `None` where one is no YAML.
+pub(crate) fn trees(sources: &Sources, limits: Limits, found: &mut Diagnostics) -> Option<Vec<Node>> {
+    sources
+        .iter()
+        .map(|(id, source)| tree::parse(id, source.text(), limits, found))
+        .collect()
+}
+
 /// Reads the text; `None` where there is no document to go on with.
-pub(crate) fn read(source: &str, limits: Limits, found: &mut Diagnostics) -> Option<Document> {
-    let root = tree::parse(source, limits, found)?;
+pub(crate) fn read(file: SourceId, text: &str, limits: Limits, found: &mut Diagnostics) -> Option<Document> {
+    let root = tree::parse(file, text, limits, found)?;
     let mut map = reader::MapReader::open(root, "the policy", found)?;
     let version = map
         .required("version", found)
         .and_then(|node| reader::integer(&node, "version", found));
-    let filesystem = map.take("filesystem_policy").and_then(|node| FilesystemSection::read(node, found));
-    let landlock = map.take("landlock").and_then(|node| LandlockSection::read(node, found));
-    let process = map.take("process").and_then(|node| ProcessSection::read(node, found));
+    let versions = version.into_iter().collect();
+    let filesystem = section(map.take("filesystem_policy"), |node| FilesystemSection::read(node, found));
+    let landlock = section(map.take("landlock"), |node| LandlockSection::read(node, found));
+    let process = section(map.take("process"), |node| ProcessSection::read(node, found));
     let rules = map
         .take("network_policies")
         .map(|node| rule::read_all(node, found))
@@ -67,11 +79,17 @@ pub(crate) fn read(source: &str, limits: Limits, found: &mut Diagnostics) -> Opt
     map.finish(found);
     Some(Document {
         at,
-        version,
+        versions,
         filesystem,
         landlock,
         process,
         rules,
         middlewares,
     })
+}
+
+fn section<T>(node: Option<Node>, read: impl FnOnce(Node) -> Option<T>) -> Option<At<T>> {
+    let node = node?;
+    let at = node.at;
+    read(node).map(|value| At { value, at })
 }

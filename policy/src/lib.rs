@@ -12,6 +12,7 @@ pub mod compare;
 pub mod decide;
 pub mod diagnostic;
 mod document;
+pub mod effective;
 pub mod host;
 pub mod json;
 pub mod load;
@@ -21,6 +22,8 @@ pub mod path;
 pub mod policy;
 pub mod query;
 pub mod reason;
+pub mod schema;
+pub mod source;
 pub mod suggest;
 pub mod target;
 mod validate;
@@ -31,12 +34,13 @@ pub use decide::{
     Action, Caller, Candidate, Decision, Explanation, Facts, HttpFacts, Inspection, Messages, Outcome, Process, Refusal, RuleLabel,
     RuleList, RuleTrace, Treatment, WEBSOCKET_TEXT,
 };
-pub use diagnostic::{Code, Diagnostic, Position, Severity};
+pub use diagnostic::{Code, Diagnostic, Position, Severity, Style};
 pub use host::{Authority, Host, HostError};
 pub use load::{ConfigFault, Limits, Loaded, MiddlewareSchema, load, load_within};
 pub use matcher::HostPattern;
 pub use operation::{BodyProtocol, BodyReading, Media, Operation, OperationError, Sent, ToolNames};
 pub use path::{CanonicalPath, EncodedSlash, PathError};
-pub use policy::{EndpointView, Enforcement, Middleware, OnError, Policy, Protocol, Selection, Tls};
+pub use policy::{BinaryView, EndpointView, Enforcement, Middleware, OnError, Policy, Protocol, Selection, Tls};
 pub use reason::{Group, Reason};
+pub use source::{Source, SourceId, Sources};
 pub use target::{AbsoluteForm, Target};

@@ -17,6 +17,8 @@ mod websocket;
 
 use std::sync::Arc;
 
+use crate::diagnostic::Position;
+
 pub use endpoint::{EndpointView, Enforcement, Protocol, Tls};
 pub use middleware::{Middleware, OnError, Selection};
 pub use sandbox::{FilesystemPolicy, Landlock, ProcessIdentity, Sandbox};
@@ -46,6 +48,17 @@ pub struct Policy {
 pub(crate) struct Rule {
     pub(crate) key: Arc<str>,
     pub(crate) binaries: Binaries,
+    /// As listed, for those who look at a policy as a whole.
+    pub(crate) listed: Box<[(Box<str>, Position)]>,
+}
+
+/// An entry of a rule's `binaries`.
+#[derive(Debug, Clone, Copy)]
+pub struct BinaryView<'a> {
+    /// The path or glob as written.
+    pub path: &'a str,
+    /// Where it stands.
+    pub at: Position,
 }
 
 /// The place of a rule among the sorted keys.
@@ -108,6 +121,12 @@ impl Policy {
     /// Every endpoint, sorted by rule key, then in the order of the file.
     pub fn endpoints(&self) -> impl Iterator<Item = EndpointView<'_>> {
         self.endpoints.iter().map(|endpoint| EndpointView::new(endpoint))
+    }
+
+    /// Every binary that a rule lists, sorted by rule key, then in the order of the file.
+    pub fn binaries(&self) -> impl Iterator<Item = BinaryView<'_>> {
+        let listed = self.rules.iter().flat_map(|rule| &rule.listed);
+        listed.map(|(path, at)| BinaryView { path, at: *at })
     }
 
     /// The middlewares, by ascending `order`.

@@ -13,7 +13,7 @@ mod lint;
 mod lists;
 mod mcp;
 mod middleware;
-mod pattern;
+pub(crate) mod pattern;
 mod rest;
 mod rule;
 mod sandbox;
@@ -26,7 +26,7 @@ use crate::policy::Policy;
 
 /// The policy; of use only if nothing was found to be an error.
 pub(crate) fn validate(document: Document, schema: &dyn MiddlewareSchema, found: &mut Diagnostics) -> Policy {
-    if let Some(version) = document.version.as_ref().filter(|version| version.value != 1) {
+    for version in document.versions.iter().filter(|version| version.value != 1) {
         found.error(
             Code::UnsupportedVersion,
             version.at,
@@ -34,7 +34,8 @@ pub(crate) fn validate(document: Document, schema: &dyn MiddlewareSchema, found:
             "write `version: 1`",
         );
     }
-    if document.rules.is_empty() {
+    // Where something could not be read, it may have been the rules.
+    if document.rules.is_empty() && !found.has_errors() {
         found.warn(
             Code::NoPolicies,
             document.at,

@@ -317,7 +317,7 @@ fn settings(folder: &Path, port: u16) -> Settings {
     std::fs::write(&policy_file, policy(port)).unwrap();
     std::fs::write(&config_file, CONFIG).unwrap();
     Settings {
-        policy: policy_file,
+        policy: policy_file.into(),
         config: Config::load(Some(&config_file)).unwrap(),
         directory: folder.to_owned(),
     }

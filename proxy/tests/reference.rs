@@ -3,7 +3,7 @@
 
 use tollgate::metrics::Metrics;
 use tollgate::settings::Limits;
-use tollgate_policy::Reason;
+use tollgate_policy::{Code, Reason};
 
 fn readme() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap()
@@ -23,6 +23,15 @@ fn every_limit_has_its_row_with_the_default() {
     let readme = readme();
     for row in Limits::default().rows() {
         let entry = format!("| `{}` | `{}` | {} |\n", row.key, row.value, row.meaning);
+        assert!(readme.contains(&entry), "README.md lacks:\n{entry}");
+    }
+}
+
+#[test]
+fn every_diagnostic_has_its_row() {
+    let readme = readme();
+    for code in Code::ALL {
+        let entry = format!("| `{code}` | {} |\n", code.summary());
         assert!(readme.contains(&entry), "README.md lacks:\n{entry}");
     }
 }

@@ -19,6 +19,7 @@ use crate::wire::H1;
 /// What to start.
 pub struct Setup {
     policy: String,
+    fragments: Vec<(String, String)>,
     config: Value,
     roots: Vec<String>,
     environment: Vec<(String, String)>,
@@ -30,6 +31,7 @@ impl Setup {
     pub fn new(policy: impl Into<String>) -> Self {
         Self {
             policy: policy.into(),
+            fragments: Vec::new(),
             config: json!({
                 "listen": { "proxy": "127.0.0.1:0", "admin": "127.0.0.1:0" },
                 "insecure": { "allow_loopback": true },
@@ -38,6 +40,13 @@ impl Setup {
             environment: vec![("TOLLGATE_LOG".to_owned(), "info".to_owned())],
             descriptors: None,
         }
+    }
+
+    /// Adds a file to the folder `policy.d`, which is then read besides `policy.yaml`.
+    #[must_use]
+    pub fn fragment(mut self, name: &str, policy: impl Into<String>) -> Self {
+        self.fragments.push((name.to_owned(), policy.into()));
+        self
     }
 
     /// Resolves `name` to `address`.
@@ -102,7 +111,15 @@ impl Setup {
         let config = dir.path().join("tollgate.yaml");
         std::fs::write(&config, serde_json::to_string_pretty(&defaults).unwrap()).unwrap();
 
-        let arguments = ["run", "--policy", policy.to_str().unwrap(), "--config", config.to_str().unwrap()];
+        let folder = dir.path().join("policy.d");
+        let mut arguments = vec!["run", "--policy", policy.to_str().unwrap(), "--config", config.to_str().unwrap()];
+        if !self.fragments.is_empty() {
+            std::fs::create_dir(&folder).unwrap();
+            arguments.extend(["--policy", folder.to_str().unwrap()]);
+        }
+        for (name, text) in &self.fragments {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
         let mut command = match self.descriptors {
             None => Command::new(binary()),
             Some(most) => {
@@ -273,8 +290,13 @@ impl Tollgate {
 
     /// Replaces the policy and waits until the process has taken it or turned it down.
     pub async fn reload(&self, policy: &str) {
+        self.reloaded_after(|| self.write_policy(policy)).await;
+    }
+
+    /// Does something to the policy's files and waits until the process has taken it or turned it down.
+    pub async fn reloaded_after(&self, change: impl FnOnce()) {
         let before = self.metric("tollgate_policy_reloads_total", &[]).await;
-        self.write_policy(policy);
+        change();
         let end = Instant::now() + Duration::from_secs(5);
         while self.metric("tollgate_policy_reloads_total", &[]).await <= before {
             assert!(Instant::now() < end, "the changed policy was not noticed:\n{}", self.stderr());

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::{Diagnostics, Position};
 use crate::document::raw;
 use crate::load::Limits;
+use crate::source::Sources;
 
 /// The keys of an endpoint that are compared by meaning.
 const KNOWN: [&str; 13] = [
@@ -42,10 +43,13 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Of a text that has been loaded before.
-    pub(super) fn read(source: &str) -> Self {
+    /// Of files that have been loaded before.
+    pub(super) fn read(sources: &Sources) -> Self {
         let mut contents = Contents::default();
-        for endpoint in raw::endpoints(source, Limits::default(), &mut Diagnostics::default()) {
+        let endpoints = sources
+            .iter()
+            .flat_map(|(id, source)| raw::endpoints(id, source.text(), Limits::default(), &mut Diagnostics::default()));
+        for endpoint in endpoints {
             for (at, matcher) in endpoint.matchers {
                 contents.matchers.insert(at, matcher);
             }

@@ -30,6 +30,8 @@ macro_rules! codes {
 codes! {
     /// The file is larger than a policy may be.
     FileTooLarge = "file-too-large";
+    /// The file is not UTF-8.
+    NotUnicode = "not-unicode";
     /// The file is not YAML, or uses what a policy may not: anchors, merge keys, tags, several documents, deep nesting.
     YamlSyntax = "yaml-syntax";
     /// A key stands twice in one map.
@@ -42,6 +44,10 @@ codes! {
     WrongType = "wrong-type";
     /// The version is not 1.
     UnsupportedVersion = "unsupported-version";
+    /// A rule, a middleware or a static section that stands in two files of one policy.
+    FragmentClash = "fragment-clash";
+    /// A feature of the policy language that is not Tollgate's to enforce; the hint says what to do instead.
+    NotEnforcedHere = "not-enforced-here";
     /// A feature of the policy language that this build cannot enforce yet.
     NotSupportedYet = "not-supported-yet";
 
@@ -150,6 +156,22 @@ codes! {
     DenyMissesBase = "deny-misses-base";
     /// An mcp endpoint without a path: every GET on its host passes as the server's stream.
     McpWithoutPath = "mcp-without-path";
+    /// A rule path for what is below a path does not cover the path itself, though the endpoint's own `path` does.
+    AllowMissesBase = "allow-misses-base";
+    /// A `*` at the end of a path stays inside one segment, though OpenShell's documentation says that it crosses `/`.
+    GlobStaysInSegment = "glob-stays-in-segment";
+    /// A `*` in a query glob does not cross a `.`.
+    QueryGlobStopsAtDot = "query-glob-stops-at-dot";
+    /// A wildcard over a public suffix, below which anybody can get a name.
+    PublicSuffix = "public-suffix";
+    /// `access: read-only` where git is to be used, which fetches by POST.
+    ReadOnlyGit = "read-only-git";
+    /// An allow rule that a deny rule takes back whole.
+    RuleShadowed = "rule-shadowed";
+    /// A rule that adds nothing: another one covers it, or the endpoint's `path` never lets it see a request.
+    RuleUnreachable = "rule-unreachable";
+    /// A binary that is a symbolic link on this machine.
+    BinaryIsLink = "binary-is-link";
     /// No rule at all: everything is denied.
     NoPolicies = "no-policies";
 
@@ -167,6 +189,7 @@ impl Code {
             Code::MissingKey
                 | Code::MissingPort
                 | Code::NoRules
+                | Code::EmptyRules
                 | Code::IncompleteMatcher
                 | Code::EnforcementOmitted
                 | Code::McpWithoutPath

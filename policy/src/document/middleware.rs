@@ -15,6 +15,7 @@ pub(crate) struct MiddlewareSection {
     pub(crate) config: Option<Node>,
     pub(crate) on_error: Option<At<String>>,
     pub(crate) on_uninspectable: Option<At<String>>,
+    /// Whether `endpoints` is there and could be read.
     pub(crate) has_endpoints: bool,
     pub(crate) include: Option<At<Vec<At<String>>>>,
     pub(crate) exclude: Option<At<Vec<At<String>>>>,
@@ -39,8 +40,9 @@ impl MiddlewareSection {
         let on_error = map.text("on_error", found);
         let on_uninspectable = map.text("on_uninspectable", found);
         let endpoints = map.required("endpoints", found);
-        let has_endpoints = endpoints.is_some();
-        let (include, exclude) = endpoints.map_or((None, None), |node| selectors(node, found));
+        let selectors = endpoints.and_then(|node| selectors(node, found));
+        let has_endpoints = selectors.is_some();
+        let (include, exclude) = selectors.unwrap_or_default();
         map.finish(found);
         Some(MiddlewareSection {
             key,
@@ -60,12 +62,10 @@ impl MiddlewareSection {
 
 type Selectors = (Option<At<Vec<At<String>>>>, Option<At<Vec<At<String>>>>);
 
-fn selectors(node: Node, found: &mut Diagnostics) -> Selectors {
-    let Some(mut map) = MapReader::open(node, "the endpoints of a middleware", found) else {
-        return (None, None);
-    };
+fn selectors(node: Node, found: &mut Diagnostics) -> Option<Selectors> {
+    let mut map = MapReader::open(node, "the endpoints of a middleware", found)?;
     let include = map.texts("include", found);
     let exclude = map.texts("exclude", found);
     map.finish(found);
-    (include, exclude)
+    Some((include, exclude))
 }

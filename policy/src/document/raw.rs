@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::tree::{self, Node, Value};
 use crate::diagnostic::{Diagnostics, Position};
 use crate::load::Limits;
+use crate::source::SourceId;
 
 /// An endpoint.
 pub(crate) struct RawEndpoint {
@@ -15,8 +16,8 @@ pub(crate) struct RawEndpoint {
 }
 
 /// All of them.
-pub(crate) fn endpoints(source: &str, limits: Limits, found: &mut Diagnostics) -> Vec<RawEndpoint> {
-    let root = tree::parse(source, limits, found);
+pub(crate) fn endpoints(file: SourceId, text: &str, limits: Limits, found: &mut Diagnostics) -> Vec<RawEndpoint> {
+    let root = tree::parse(file, text, limits, found);
     let rules = root.as_ref().and_then(|root| member(root, "network_policies")).map(entries);
     let endpoints = rules.into_iter().flatten().filter_map(|(_, rule)| member(rule, "endpoints"));
     endpoints.flat_map(items).map(RawEndpoint::read).collect()

@@ -1,5 +1,9 @@
 //! Maps read key by key, and values by type; what doesn't fit becomes a finding, and reading goes on.
 
+mod advice;
+#[cfg(test)]
+pub(crate) mod asked;
+
 use super::At;
 use super::tree::{Node, Value};
 use crate::diagnostic::{Code, Diagnostics, Position, Severity};
@@ -80,11 +84,17 @@ impl MapReader {
 
     /// Reports the keys that nobody asked for.
     pub(super) fn finish(self, found: &mut Diagnostics) {
+        #[cfg(test)]
+        asked::note(self.what, &self.asked);
         for (key, at, value) in &self.entries {
             if value.is_none() || found.is_full(Severity::Error) {
                 continue;
             }
-            let hint = nearest(key, &self.asked).map_or_else(|| self.listing(), |similar| format!("did you mean `{similar}`?"));
+            let hint = match (advice::for_key(self.what, key), nearest(key, &self.asked)) {
+                (Some(advice), _) => advice.to_owned(),
+                (None, Some(similar)) => format!("did you mean `{similar}`?"),
+                (None, None) => self.listing(),
+            };
             found.error(Code::UnknownKey, *at, format!("unknown key `{key}`"), hint);
         }
     }
@@ -93,10 +103,12 @@ impl MapReader {
 /// The entries of a map whose keys are names chosen by the author. Repeated keys are reported and left out.
 pub(super) fn entries(node: Node, what: &'static str, found: &mut Diagnostics) -> Option<Vec<(At<String>, Node)>> {
     let Value::Map(raw) = node.value else {
-        let hint = if matches!(node.value, Value::Null) {
+        let hint = if what == "the policy" {
+            "begin with `version: 1` and `network_policies:`"
+        } else if matches!(node.value, Value::Null) {
             "write its keys below it, or leave it out"
         } else {
-            ""
+            advice::for_map(what)
         };
         found.error(
             Code::WrongType,
@@ -119,7 +131,10 @@ pub(super) fn entries(node: Node, what: &'static str, found: &mut Diagnostics) -
             continue;
         };
         if let Some(earlier) = first.get(&name) {
-            let hint = format!("it stands on line {} already; only one of them can be meant", earlier.line);
+            let hint = format!(
+                "it stands on {} already; only one of them can be meant",
+                found.other_place(*earlier, key.at)
+            );
             found.error(Code::DuplicateKey, key.at, format!("the key `{name}` is repeated"), hint);
             continue;
         }

@@ -7,6 +7,7 @@ use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
 
 use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::load::Limits;
+use crate::source::SourceId;
 use crate::yaml;
 
 /// A value and its place.
@@ -47,6 +48,19 @@ impl Value {
 }
 
 impl Node {
+    /// The parser knows of one file only.
+    fn belongs_to(&mut self, file: SourceId) {
+        self.at.source = file;
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.belongs_to(file)),
+            Value::Map(entries) => entries.iter_mut().for_each(|(key, value)| {
+                key.belongs_to(file);
+                value.belongs_to(file);
+            }),
+            _ => {}
+        }
+    }
+
     /// The same as JSON; keys that are not text are left out, the reader has reported them.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
@@ -90,13 +104,19 @@ impl Node {
 }
 
 /// Reads the text; `None` after a syntax error.
-pub(super) fn parse(source: &str, limits: Limits, found: &mut Diagnostics) -> Option<Node> {
+pub(super) fn parse(file: SourceId, text: &str, limits: Limits, found: &mut Diagnostics) -> Option<Node> {
     // Every repetition is reported, each at its place, by the reader.
-    match serde_saphyr::from_str_with_options::<Node>(source, yaml::strict(limits, DuplicateKeyPolicy::PassThrough)) {
-        Ok(node) => Some(node),
+    match serde_saphyr::from_str_with_options::<Node>(text, yaml::strict(limits, DuplicateKeyPolicy::PassThrough)) {
+        Ok(mut node) => {
+            if file != SourceId::FIRST {
+                node.belongs_to(file);
+            }
+            Some(node)
+        }
         Err(error) => {
             let error = error.without_snippet();
-            let at = error.location().map_or(Position::START, position);
+            let mut at = error.location().map_or(Position::START, position);
+            at.source = file;
             let (message, hint) = explain(&error.to_string());
             found.error(Code::YamlSyntax, at, message, hint);
             None
@@ -126,13 +146,29 @@ fn explain(text: &str) -> (String, &'static str) {
         .unwrap_or(text)
         .trim_end_matches([',', ':', ' '])
         .to_owned();
-    let hint = if message.contains("tab") { "indent with spaces" } else { "" };
+    let hint = HINTS.iter().find(|(part, _)| message.contains(part)).map_or("", |(_, hint)| *hint);
     (message, hint)
 }
+
+/// What is mostly behind a syntax error, by a part of the library's message.
+const HINTS: [(&str, &str); 8] = [
+    ("tab", "indent with spaces"),
+    ("unknown anchor", "put a value that begins with `*` in quotes"),
+    ("unclosed quote", "close the quote on the same line"),
+    ("unclosed bracket", "close the bracket"),
+    ("did not find expected '-'", "indent the keys of one entry alike, under the first"),
+    (
+        "':' indicator",
+        "a `[`, `{` or quote above may not be closed; or put the value in quotes",
+    ),
+    ("unsupported tag", "write the value without a tag"),
+    ("simple key", "put a space after the colon, or the value in quotes"),
+];
 
 fn position(location: Location) -> Position {
     let count = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).max(1);
     Position {
+        source: SourceId::FIRST,
         line: count(location.line()),
         column: count(location.column()),
     }

@@ -39,10 +39,10 @@ pub(super) fn check(endpoints: &[Endpoint], found: &mut Diagnostics) {
 fn report(a: &Endpoint, b: &Endpoint, what: &str, found: &mut Diagnostics) {
     let (first, second) = if a.at <= b.at { (a, b) } else { (b, a) };
     let message = format!(
-        "this endpoint ({}) overlaps the one of rule `{}` on line {} ({}), and they disagree on {what}",
+        "this endpoint ({}) overlaps the one of rule `{}` on {} ({}), and they disagree on {what}",
         second.host_text(),
         first.rule_key,
-        first.at.line,
+        found.other_place(first.at, second.at),
         first.host_text(),
     );
     found.error(

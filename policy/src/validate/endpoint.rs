@@ -215,13 +215,8 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
         "graphql" => DeclaredProtocol::Body(BodyProtocol::Graphql),
         "json-rpc" => DeclaredProtocol::Body(BodyProtocol::JsonRpc),
         "mcp" => DeclaredProtocol::Body(BodyProtocol::Mcp),
-        later @ ("tcp" | "sql") => {
-            let hint = match later {
-                "tcp" => "leave `protocol` out: clients that use the proxy reach the endpoint by CONNECT",
-                _ => "leave `protocol` out to allow the connection without reading it",
-            };
-            let message = format!("`protocol: {later}` is not supported yet");
-            found.error(Code::NotSupportedYet, protocol.at, message, hint);
+        other @ ("tcp" | "sql") => {
+            not_ours(other, protocol.at, found);
             DeclaredProtocol::NotYet
         }
         other => {
@@ -237,9 +232,37 @@ fn protocol(protocol: Option<&At<String>>, found: &mut Diagnostics) -> DeclaredP
     }
 }
 
+/// Protocols that a proxy for HTTP clients has no part in.
+fn not_ours(protocol: &str, at: Position, found: &mut Diagnostics) {
+    let (message, hint) = match protocol {
+        "tcp" => (
+            "`protocol: tcp` redirects connections that know no proxy, which is the sandbox's to do",
+            "leave `protocol` out: clients that use the proxy reach the host and port by CONNECT",
+        ),
+        _ => (
+            "`protocol: sql` is not enforced: no statement is read",
+            "leave `protocol` out to allow host and port, and let the database's own grants say what a statement may do",
+        ),
+    };
+    found.error(Code::NotEnforcedHere, at, message, hint);
+}
+
 fn not_yet(field: &LaterField, found: &mut Diagnostics) {
+    if let LaterWhy::Credentials = field.why {
+        let hint = match field.name {
+            "credential_signing" | "signing_service" | "signing_region" => {
+                "remove it; let a signing proxy hold the AWS keys and list that proxy's host, or give the client its own short-lived keys"
+            }
+            "credential_binding" => "remove it; the operator binds placeholders to hosts under `credentials` of tollgate.yaml",
+            "allow_uninspected_credentials" => "remove it; a credential is put in only where requests are read",
+            _ => "remove it; placeholders are replaced in header values only, for the hosts that `credentials` of tollgate.yaml binds",
+        };
+        let message = format!("`{}` is not done here: the operator holds the credentials", field.name);
+        found.error(Code::NotEnforcedHere, field.at, message, hint);
+        return;
+    }
     let hint = match field.why {
-        LaterWhy::Credentials => "remove it; credentials for a host are configured by the operator of the gate",
+        LaterWhy::Credentials => "",
         LaterWhy::MessageCredentials => {
             "remove it, since messages are never changed; put the placeholder into a header field of the handshake, where it is replaced"
         }

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Code, Diagnostics, Position};
 use crate::document::{At, MiddlewareSection, Node};
 use crate::load::{ConfigFault, MiddlewareSchema};
-use crate::matcher::HostPattern;
+use crate::matcher::{HostPattern, HostPatternError};
 use crate::policy::{Endpoint, Middleware, OnError, Tls};
 
 const MAX_MIDDLEWARES: usize = 10;
@@ -157,10 +157,35 @@ fn patterns(list: Option<&At<Vec<At<String>>>>, found: &mut Diagnostics) -> Vec<
     for text in list.into_iter().flat_map(|list| &list.value) {
         match HostPattern::parse_selector(&text.value) {
             Ok(pattern) => patterns.push(pattern),
-            Err(error) => found.error(Code::InvalidSelector, text.at, format!("`{}`: {error}", text.value), ""),
+            Err(error) => report_selector(text, error, found),
         }
     }
     patterns
+}
+
+fn report_selector(text: &At<String>, error: HostPatternError, found: &mut Diagnostics) {
+    let value = &text.value;
+    if value.contains("://") || value.contains('/') {
+        let message = format!("`{value}` is not a host");
+        return found.error(
+            Code::InvalidSelector,
+            text.at,
+            message,
+            "write the host only, without scheme, port and path",
+        );
+    }
+    if value.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) && !value.starts_with('[') {
+        let message = format!("`{value}` is a host with a port");
+        return found.error(Code::InvalidSelector, text.at, message, "a selector is for every port of a host");
+    }
+    let hint = if value.contains(['{', '}']) {
+        "write one pattern for each alternative".to_owned()
+    } else if value.ends_with('.') {
+        format!("write `{}` without the trailing dot", value.trim_end_matches('.'))
+    } else {
+        String::new()
+    };
+    found.error(Code::InvalidSelector, text.at, format!("`{value}`: {error}"), hint);
 }
 
 /// A middleware that must see every request may not be pointed at traffic that nobody can read.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::path::{is_loose, means_the_same_unescaped};
 
 /// A space, a non-ASCII character or a needless escape in a glob would never match a canonical path: `/café` stands for `/caf%C3%A9`.
-pub(super) fn canonical(glob: &str) -> String {
+pub(crate) fn canonical(glob: &str) -> String {
     rewrite(glob, means_the_same_unescaped)
 }
 

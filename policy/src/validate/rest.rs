@@ -81,9 +81,6 @@ pub(super) fn compile(section: &mut EndpointSection, tls: Tls, found: &mut Diagn
         }
     });
     let deny = section.deny_rules.take();
-    if let Some(rules) = &deny {
-        super::lint::deny_misses_base(&rules.value, found);
-    }
     let deny = lists::deny_rules(deny, found, |matcher, label, found| {
         deny_rule(matcher, label, Requests::Http, found)
     });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::endpoint;
+use super::{endpoint, lint};
 use crate::diagnostic::{Code, Diagnostics};
 use crate::document::{BinaryEntry, RuleSection};
 use crate::policy::{Binaries, Binary, Endpoint, EndpointId, Rule, RuleId};
@@ -18,6 +18,7 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
     for (index, section) in sections.into_iter().enumerate() {
         let mut own = Diagnostics::default();
         check(&section, &mut own);
+        lint::rule(&section, &mut own);
         found.append(own, section.reading);
         let id = RuleId(u32::try_from(index).unwrap_or(u32::MAX));
         let key: Arc<str> = section.key.value.as_str().into();
@@ -32,6 +33,8 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
                 ..parts
             });
         }
+        let listed = section.binaries.iter();
+        let listed = listed.map(|binary| (binary.path.value.as_str().into(), binary.path.at)).collect();
         let binaries = section
             .binaries
             .into_iter()
@@ -40,6 +43,7 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
         rules.push(Rule {
             key,
             binaries: Binaries::new(binaries),
+            listed,
         });
     }
     (rules, endpoints)

@@ -8,17 +8,17 @@ const MAX_PATH_CHARS: usize = 4096;
 const MAX_PATHS: usize = 256;
 
 pub(super) fn compile(
-    filesystem: Option<FilesystemSection>,
-    landlock: Option<LandlockSection>,
-    process: Option<ProcessSection>,
+    filesystem: Option<At<FilesystemSection>>,
+    landlock: Option<At<LandlockSection>>,
+    process: Option<At<ProcessSection>>,
     found: &mut Diagnostics,
 ) -> Sandbox {
     Sandbox {
-        filesystem: filesystem.map(|section| compile_filesystem(section, found)),
+        filesystem: filesystem.map(|section| compile_filesystem(section.value, found)),
         landlock: landlock
-            .and_then(|section| section.compatibility)
+            .and_then(|section| section.value.compatibility)
             .map_or(Landlock::BestEffort, |mode| compile_landlock(&mode, found)),
-        process: process.map_or_else(ProcessIdentity::default, |section| ProcessIdentity {
+        process: process.map_or_else(ProcessIdentity::default, |At { value: section, .. }| ProcessIdentity {
             run_as_user: section.run_as_user.map(|user| compile_identity(user, found)),
             run_as_group: section.run_as_group.map(|group| compile_identity(group, found)),
         }),

@@ -36,9 +36,6 @@ pub(super) fn compile(section: &mut EndpointSection, tls: Tls, found: &mut Diagn
     });
     let deny = section.deny_rules.take();
     let deny_at = deny.as_ref().map_or(section.at, |rules| rules.at);
-    if let Some(rules) = &deny {
-        super::lint::deny_misses_base(&rules.value, found);
-    }
     let deny = lists::deny_rules(deny, found, |matcher, label, found| {
         rule(matcher, label, found, |matcher, label, found| {
             rest::deny_rule(matcher, label, Requests::WebSocket, found)

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::agreement::{host, source};
 use crate::judge::{loaded, policy};
 use tollgate_policy::compare::{Certainty, Compared, ConfigChange, Effect, Finding, FindingKind, MiddlewareMeaning, Selected, compare};
-use tollgate_policy::{Caller, CanonicalPath, Facts, Host, HttpFacts, Policy, Process};
+use tollgate_policy::{Caller, CanonicalPath, Facts, Host, HttpFacts, Policy, Process, Sources};
 
 struct Meaning;
 
@@ -25,8 +25,10 @@ impl MiddlewareMeaning for Meaning {
 }
 
 fn findings(old: (&Policy, &str), new: (&Policy, &str)) -> Vec<Finding> {
-    let side = |(policy, source)| Compared { policy, source };
-    compare(side(old), side(new), &Meaning)
+    let sources = [old.1, new.1].map(|source| Sources::one("policy.yaml", source));
+    let [of_old, of_new] = &sources;
+    let side = |policy, sources| Compared { policy, sources };
+    compare(side(old.0, of_old), side(new.0, of_new), &Meaning)
 }
 
 fn compared(old: &str, new: &str) -> Vec<Finding> {

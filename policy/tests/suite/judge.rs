@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use tollgate_policy::{
-    Action, Caller, CanonicalPath, ConfigFault, EncodedSlash, Facts, Host, HttpFacts, Loaded, MiddlewareSchema, Policy, Process, Target,
-    load,
+    Action, Caller, CanonicalPath, ConfigFault, EncodedSlash, Facts, Host, HttpFacts, Loaded, MiddlewareSchema, Policy, Process, Sources,
+    Style, Target, load,
 };
 
 /// Knows `tollgate/x402` with a `max_amount`, and nothing else.
@@ -33,8 +33,8 @@ pub(crate) fn loaded(source: &str) -> Loaded {
 /// The policy; panics with everything the loader said if there is none.
 pub(crate) fn policy(source: &str) -> Policy {
     let Loaded { policy, diagnostics } = loaded(source);
-    let rendered: Vec<String> = diagnostics.iter().map(|d| d.render("policy.yaml", source)).collect();
-    policy.unwrap_or_else(|| panic!("{source}\n{}", rendered.join("\n")))
+    let rendered = Sources::one("policy.yaml", source).render_all(&diagnostics, Style::Plain);
+    policy.unwrap_or_else(|| panic!("{source}\n{rendered}"))
 }
 
 /// One rule `api` for curl.

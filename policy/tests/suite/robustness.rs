@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use crate::judge::{Schema, loaded};
-use tollgate_policy::{Code, Limits, Position, load_within};
+use tollgate_policy::effective::effective;
+use tollgate_policy::{Code, Limits, Position, Source, Sources, Style, load_within};
 
 const COMPLETE: &str = include_str!("../fixtures/good/complete.yaml");
 
@@ -59,9 +60,26 @@ fn more_nodes_than_allowed_are_not_read() {
         nodes: 1_000,
         ..Limits::default()
     };
-    let loaded = load_within(&source, &Schema, limits);
+    let loaded = load_within(&Sources::one("p", source), &Schema, limits);
     assert_eq!(loaded.diagnostics[0].code, Code::YamlSyntax);
     assert_eq!(loaded.diagnostics[0].message, "the policy is too large");
+}
+
+#[test]
+fn more_files_or_more_bytes_in_all_files_than_allowed_are_not_read() {
+    let file = |name: usize| Source::new(format!("{name}.yaml"), format!("version: 1\n# {}\n", "x".repeat(9_000)));
+    for (count, files, line) in [(150, 200, "more than 1048576 bytes"), (100, 40, "more than 40 files")] {
+        let sources: Sources = (0..count).map(file).collect::<Vec<_>>().into();
+        let limits = Limits {
+            files,
+            ..Limits::default()
+        };
+        let loaded = load_within(&sources, &Schema, limits);
+        assert!(loaded.policy.is_none());
+        assert_eq!(loaded.diagnostics.len(), 1);
+        assert_eq!(loaded.diagnostics[0].code, Code::FileTooLarge);
+        assert!(loaded.diagnostics[0].message.contains(line), "{}", loaded.diagnostics[0].message);
+    }
 }
 
 #[test]
@@ -96,8 +114,17 @@ proptest! {
         let loaded = loaded(&source);
         prop_assert_eq!(loaded.policy.is_none(), loaded.diagnostics.iter().any(tollgate_policy::Diagnostic::is_error));
         for diagnostic in &loaded.diagnostics {
-            let _ = diagnostic.render("p", &source);
+            let _ = Sources::one("p", source.as_str()).render(diagnostic, Style::Plain);
         }
+    }
+
+    #[test]
+    fn any_bytes_beside_a_good_file_load_or_are_explained(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        let sources: Sources = vec![Source::new("good", COMPLETE), Source::new("any", bytes)].into();
+        let loaded = load_within(&sources, &Schema, Limits::default());
+        prop_assert_eq!(loaded.policy.is_none(), loaded.diagnostics.iter().any(tollgate_policy::Diagnostic::is_error));
+        let _ = sources.render_all(&loaded.diagnostics, Style::Coloured);
+        let _ = effective(&sources, Limits::default());
     }
 
     #[test]
@@ -109,7 +136,12 @@ proptest! {
         prop_assert!(loaded.diagnostics.is_sorted_by_key(|diagnostic| diagnostic.line));
         for diagnostic in &loaded.diagnostics {
             prop_assert!(diagnostic.line >= 1 && diagnostic.column >= 1);
-            let _ = diagnostic.render("p", &source);
+            let _ = Sources::one("p", source.as_str()).render(diagnostic, Style::Plain);
+        }
+        if loaded.policy.is_some() {
+            // What loads can be shown, and what is shown loads.
+            let shown = effective(&Sources::one("p", source.as_str()), Limits::default()).unwrap_or_default();
+            prop_assert!(crate::judge::loaded(&shown).policy.is_some(), "{}\n---\n{}", source, shown);
         }
     }
 }

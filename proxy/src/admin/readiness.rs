@@ -44,8 +44,10 @@ pub struct Addresses {
 pub struct PolicyInForce {
     /// 1 at the start, one more with each change.
     pub generation: u64,
-    /// The file it comes from.
-    pub source: PathBuf,
+    /// Where it is read from, as the command line has it.
+    pub source: String,
+    /// The files that it was read from.
+    pub files: Vec<String>,
     /// When it was loaded.
     #[serde(serialize_with = "rfc3339")]
     pub loaded: SystemTime,

@@ -75,6 +75,7 @@ fn serve(house: &House) {
         PolicyInForce {
             generation: 1,
             source: "/etc/policy.yaml".into(),
+            files: vec!["/etc/policy.yaml".into()],
             loaded: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
         },
         String::new(),
@@ -120,7 +121,7 @@ async fn the_report_says_what_is_in_force_and_what_was_refused() {
     let (status, body) = readyz(&house).await;
     let expected = json!({
         "ready": true, "reasons": [], "draining": false,
-        "policy": { "generation": 1, "source": "/etc/policy.yaml", "loaded": "2023-11-14T22:13:20Z" },
+        "policy": { "generation": 1, "source": "/etc/policy.yaml", "files": ["/etc/policy.yaml"], "loaded": "2023-11-14T22:13:20Z" },
         "last_reload": { "result": "rejected", "time": "1970-01-01T00:00:00Z", "diagnostics": "policy.yaml:1:1: error[x]: y" },
         "addresses": { "proxy": "127.0.0.1:3128", "admin": house.address.to_string(), "ca": "/run/ca/tollgate-ca.pem" },
         "audit": { "ready": true, "unwritten": 0, "events": 0, "write_errors": 0, "failure": null },

@@ -88,6 +88,7 @@ impl CasesFile {
         let limits = Limits {
             bytes: usize::try_from(LARGEST).unwrap_or(usize::MAX),
             nodes: 500_000,
+            ..Limits::default()
         };
         let options = yaml::strict(limits, DuplicateKeyPolicy::Error);
         let file: written::File =

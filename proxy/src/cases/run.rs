@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use thiserror::Error;
+use tollgate_policy::Sources;
 
 use super::document::{Case, CasesFile};
 use super::expectation::Mismatch;
@@ -46,7 +47,7 @@ impl Suite {
     pub fn load(path: &Path) -> Result<Self, CasesError> {
         let file = CasesFile::load(path)?;
         let settings = Settings {
-            policy: file.policy.clone(),
+            policy: file.policy.clone().into(),
             config: Config::load(file.config.as_deref())?,
             directory: file.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned(),
         };
@@ -57,6 +58,11 @@ impl Suite {
     /// Whether `binaries` are judged.
     pub fn binaries(&self) -> Binaries {
         self.rehearsal.engine.binaries
+    }
+
+    /// What the policy was read from.
+    pub fn sources(&self) -> &Sources {
+        &self.rehearsal.sources
     }
 
     /// Runs every case.

@@ -24,10 +24,10 @@ enum Format {
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The policy as it was
+    /// The policy as it was: a file, or a folder
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// The policy as it is to be
+    /// The policy as it is to be: a file, or a folder
     #[arg(value_name = "NEW")]
     new: PathBuf,
     /// The operator's settings, under which both are compared
@@ -77,6 +77,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
 fn compared(text: &PolicyText) -> Compared<'_> {
     Compared {
         policy: &text.policy,
-        source: &text.source,
+        sources: &text.sources,
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue, Method};
-use tollgate_policy::Outcome;
+use tollgate_policy::{Outcome, Sources};
 
 use super::{CliError, Documents, Exit, output};
 use crate::audit::Process;
@@ -53,7 +53,7 @@ pub(super) struct Arguments {
 /// A decision, with all that there is to show of it.
 pub(super) struct Explained<'a> {
     method: &'a Method,
-    policy_file: &'a Path,
+    sources: &'a Sources,
     binary: Option<&'a str>,
     run: DryRun,
     /// What the decision rests on that the run time may find otherwise.
@@ -61,10 +61,10 @@ pub(super) struct Explained<'a> {
 }
 
 impl<'a> Explained<'a> {
-    pub(super) fn new(method: &'a Method, policy_file: &'a Path, binary: Option<&'a str>, run: DryRun, binaries: Binaries) -> Self {
+    pub(super) fn new(method: &'a Method, sources: &'a Sources, binary: Option<&'a str>, run: DryRun, binaries: Binaries) -> Self {
         Explained {
             method,
-            policy_file,
+            sources,
             binary,
             notes: notes(&run, binary, binaries),
             run,
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     Ok(if explained.run.outcome.is_ok() { Exit::Yes } else { Exit::No })
 }
 
-async fn explain<'a>(arguments: &'a Arguments, rehearsal: &Rehearsal) -> Result<Explained<'a>, CliError> {
+async fn explain<'a>(arguments: &'a Arguments, rehearsal: &'a Rehearsal) -> Result<Explained<'a>, CliError> {
     let body = match &arguments.body {
         None => Bytes::new(),
         Some(file) => std::fs::read(file)
@@ -128,8 +128,7 @@ async fn explain<'a>(arguments: &'a Arguments, rehearsal: &Rehearsal) -> Result<
         .judge(&request)
         .await
         .map_err(|error| CliError::Usage(format!("{}: {error}", arguments.url)))?;
-    let policy_file = &arguments.documents.policy;
-    let mut explained = Explained::new(&arguments.method, policy_file, binary, run, rehearsal.engine.binaries);
+    let mut explained = Explained::new(&arguments.method, &rehearsal.sources, binary, run, rehearsal.engine.binaries);
     if arguments.body.is_none() && body_decides(&explained.run) {
         let note = "what the body asks for decides: give it with `--body FILE`, and its type with `--header 'Content-Type: …'`";
         explained.notes.push(note.to_owned());

@@ -13,6 +13,7 @@ mod explain;
 mod output;
 mod policy_text;
 mod run;
+mod schema;
 mod suggest;
 mod test;
 
@@ -25,7 +26,7 @@ use crate::cases::CasesError;
 use crate::config::ConfigError;
 use crate::demo::DemoError;
 use crate::logging::{self, LogFormat, LoggingError};
-use crate::serve::{RehearsalError, StartError};
+use crate::serve::{RehearsalError, StartError, Unreadable};
 
 pub use documents::Documents;
 pub use run::Listeners;
@@ -60,6 +61,9 @@ pub enum CliError {
     /// The operator's file.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The policy.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// The log.
     #[error("tollgate: error[log-filter]: {0}")]
     Logging(#[from] LoggingError),
@@ -108,7 +112,7 @@ impl From<RehearsalError> for CliError {
     fn from(error: RehearsalError) -> Self {
         match error {
             RehearsalError::Start(error) => CliError::Start(error),
-            RehearsalError::Unreadable(error) => CliError::Config(error),
+            RehearsalError::Unreadable(error) => CliError::Unreadable(error),
             RehearsalError::Policy(findings) => CliError::Policy(findings),
         }
     }
@@ -143,6 +147,8 @@ enum Command {
     Diff(diff::Arguments),
     /// Hold policies against what their cases files expect: exit 0 if all is as expected, 1 if not, 2 if a file can't be used
     Test(test::Arguments),
+    /// Print the JSON Schema of a file, for editors
+    Schema(schema::Arguments),
     /// Show the three rules at work, on this machine alone
     Demo(demo::Arguments),
 }
@@ -186,6 +192,7 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
         Command::Suggest(arguments) => suggest::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
+        Command::Schema(arguments) => Ok(schema::run(arguments)),
         Command::Demo(arguments) => demo::run(arguments),
     }
 }

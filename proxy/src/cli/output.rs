@@ -3,6 +3,9 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use anstream::{AutoStream, ColorChoice};
+use tollgate_policy::Style;
+
 /// A line of the result.
 pub(super) fn result(text: impl Display) {
     let _ = writeln!(io::stdout().lock(), "{text}");
@@ -16,4 +19,12 @@ pub(super) fn verbatim(text: &str) {
 /// Something that is wrong.
 pub(super) fn error(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// How findings look on stderr: coloured on a terminal, unless `NO_COLOR` or `TERM=dumb` say otherwise.
+pub(super) fn style() -> Style {
+    match AutoStream::choice(&io::stderr()) {
+        ColorChoice::Never => Style::Plain,
+        _ => Style::Coloured,
+    }
 }

@@ -2,39 +2,46 @@
 
 use std::path::Path;
 
-use tollgate_policy::{Diagnostic, Loaded, Policy};
+use tollgate_policy::load::Limits;
+use tollgate_policy::{Diagnostic, Loaded, Policy, Sources, Style, load_within};
 
 use super::CliError;
 use crate::config::{Config, ConfigError};
 use crate::gate::stanzas::Stanzas;
+use crate::serve::PolicyPaths;
 
 /// A loaded policy and what it was loaded from.
 pub(super) struct PolicyText {
-    pub(super) file: String,
-    pub(super) source: String,
+    /// As it was named: a file, or a folder.
+    pub(super) name: String,
+    pub(super) sources: Sources,
     pub(super) policy: Policy,
 }
 
 impl PolicyText {
     /// Reads a policy, or says in the words of `tollgate check` why it can't be used.
     pub(super) fn read(path: &Path, operator: &Config) -> Result<Self, CliError> {
-        let bytes = std::fs::read(path).map_err(|error| ConfigError::unreadable(path, &error))?;
-        let source =
-            String::from_utf8(bytes).map_err(|_| ConfigError::whole_file(path, "unreadable", "the file is not UTF-8".to_owned()))?;
-        let file = path.display().to_string();
-        let policy = load(&source, operator).map_err(|errors| {
-            let rendered: Vec<String> = errors.iter().map(|error| error.render(&file, &source)).collect();
-            CliError::Policy(rendered.join("\n"))
-        })?;
-        Ok(PolicyText { file, source, policy })
+        let sources = PolicyPaths::from(path.to_owned())
+            .read()
+            .map_err(|error| ConfigError::unreadable(&error.path, &error.source))?;
+        let policy = load(&sources, operator).map_err(CliError::Policy)?;
+        Ok(PolicyText {
+            name: path.display().to_string(),
+            sources,
+            policy,
+        })
     }
 }
 
-/// The policy of a text, or its errors.
-pub(super) fn load(source: &str, operator: &Config) -> Result<Policy, Vec<Diagnostic>> {
+/// The policy of these files, or its errors as they are shown.
+pub(super) fn load(sources: &Sources, operator: &Config) -> Result<Policy, String> {
     let stanzas = Stanzas {
         operator: &operator.payments,
     };
-    let Loaded { policy, diagnostics } = tollgate_policy::load(source, &stanzas);
-    policy.ok_or_else(|| diagnostics.into_iter().filter(Diagnostic::is_error).collect())
+    let Loaded { policy, diagnostics } = load_within(sources, &stanzas, Limits::default());
+    policy.ok_or_else(|| {
+        let errors = diagnostics.iter().filter(|diagnostic| Diagnostic::is_error(diagnostic));
+        let shown: Vec<String> = errors.map(|error| sources.render(error, Style::Plain)).collect();
+        shown.join("\n")
+    })
 }

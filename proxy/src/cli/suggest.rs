@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use thiserror::Error;
+use tollgate_policy::Sources;
 use tollgate_policy::suggest::{Adopted, SuggestedRule, TooVaried};
 
 use super::policy_text::{self, PolicyText};
@@ -152,29 +153,34 @@ fn suggestion(lesson: &Lesson<'_>, standing: Option<&PolicyText>, operator: &Con
     let Some(standing) = standing else {
         return checked(render::policy(&remarks, &rules), operator);
     };
-    if let Some(joined) = join::insert(&standing.source, &remarks, &rules)
-        && policy_text::load(&joined, operator).is_ok()
+    let mut files = standing.sources.iter();
+    let (Some((_, only)), None) = (files.next(), files.next()) else {
+        let what = format!(
+            "--policy {}: rules can be put into one file, not into a folder of them",
+            standing.name
+        );
+        return Err(CliError::Usage(what));
+    };
+    if let Some(joined) = join::insert(only.text(), &remarks, &rules)
+        && policy_text::load(&Sources::one("suggestion", joined.as_str()), operator).is_ok()
     {
         return Ok(joined);
     }
-    let file = Path::new(&standing.file);
-    let rewritten = join::rewrite(&standing.source, &remarks, &rules)
+    let file = Path::new(&standing.name);
+    let rewritten = join::rewrite(only.text(), &remarks, &rules)
         .map_err(|error| ConfigError::whole_file(file, "unreadable", format!("cannot be written anew: {error}")))?;
     let rewritten = checked(rewritten, operator)?;
     output::error(format_args!(
         "{}: warning[rewritten]: the policy is not laid out so that rules can be put into it as it stands; it was written anew, without comments",
-        standing.file
+        standing.name
     ));
     Ok(rewritten)
 }
 
 /// What is printed must load: a suggestion with errors helps nobody.
 fn checked(text: String, operator: &Config) -> Result<String, CliError> {
-    match policy_text::load(&text, operator) {
+    match policy_text::load(&Sources::one("suggestion", text.as_str()), operator) {
         Ok(_) => Ok(text),
-        Err(errors) => {
-            let rendered: Vec<String> = errors.iter().map(|error| error.render("suggestion", &text)).collect();
-            Err(SuggestError::Unloadable(rendered.join("\n")).into())
-        }
+        Err(errors) => Err(SuggestError::Unloadable(errors).into()),
     }
 }

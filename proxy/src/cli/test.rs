@@ -117,7 +117,7 @@ async fn test(suite: &Suite) -> Result<Tested<'_>, CliError> {
 
 fn tried<'a>(suite: &'a Suite, Ran { case, run, mismatches }: Ran<'a>) -> Tried<'a> {
     let request = &case.request;
-    let explained = Explained::new(&request.method, &suite.file.policy, request.binary(), run, suite.binaries());
+    let explained = Explained::new(&request.method, suite.sources(), request.binary(), run, suite.binaries());
     Tried {
         case,
         mismatches,

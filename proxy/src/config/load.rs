@@ -63,6 +63,7 @@ fn strict() -> serde_saphyr::Options {
     let limits = Limits {
         bytes: 1 << 20,
         nodes: 50_000,
+        ..Limits::default()
     };
     yaml::strict(limits, DuplicateKeyPolicy::Error)
 }

@@ -87,7 +87,7 @@ impl Gated {
         std::fs::write(&file, files::settings(name, verdicts))?;
         let config = Config::load(Some(&file)).map_err(|error| DemoError::Files(error.to_string()))?;
         let settings = Settings {
-            policy: folder.join(POLICY),
+            policy: folder.join(POLICY).into(),
             config,
             directory: folder.to_owned(),
         };

@@ -53,12 +53,5 @@ fn payments_not_visible(endpoint: &EndpointView<'_>) -> Option<Diagnostic> {
 }
 
 fn warning(endpoint: &EndpointView<'_>, code: Code, message: String, hint: &str) -> Diagnostic {
-    Diagnostic {
-        severity: Severity::Warning,
-        code,
-        line: endpoint.at.line,
-        column: endpoint.at.column,
-        message,
-        hint: Some(hint.to_owned()),
-    }
+    Diagnostic::new(Severity::Warning, code, endpoint.at, message, hint)
 }

@@ -6,7 +6,9 @@
 mod agreement;
 mod assemble;
 mod descriptors;
+mod judged;
 mod policy_file;
+mod policy_paths;
 mod rehearsal;
 mod roots;
 mod signals;
@@ -30,15 +32,17 @@ use crate::gate::payment::terms::TermsError;
 use crate::gate::rail::RailsError;
 use crate::ingress::{Ingress, ListenError, Listener, Workers};
 
+pub use judged::Judged;
 pub use policy_file::PolicyFile;
+pub use policy_paths::{PolicyPaths, Unreadable};
 pub use rehearsal::{Rehearsal, RehearsalError};
 pub use signals::Signals;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The policy.
-    pub policy: PathBuf,
+    /// The policy's files.
+    pub policy: PolicyPaths,
     /// The operator's file, read.
     pub config: Config,
     /// The folder that the operator's relative paths start from.

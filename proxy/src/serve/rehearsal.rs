@@ -1,14 +1,12 @@
 //! Tollgate put together as for `run`, but serving nobody and dialling nobody: what a dry run is judged by.
 //!
-//! In: the operator's settings and the policy file. Out: the same gate with the same policy in force; or what keeps `run` from starting
+//! In: the operator's settings and the policy's files. Out: the same gate with the same policy in force; or what keeps `run` from starting
 //! with them.
 
 use thiserror::Error;
-use tollgate_policy::Severity;
+use tollgate_policy::{Severity, Sources, Style};
 
-use super::policy_file::{self, Judged};
-use super::{Settings, StartError, assemble};
-use crate::config::ConfigError;
+use super::{Judged, Settings, StartError, Unreadable, assemble};
 use crate::credentials::CredentialStore;
 use crate::egress::connector;
 use crate::flow::{Binaries, DryEngine};
@@ -18,6 +16,8 @@ use crate::gate::stanzas::Stanzas;
 pub struct Rehearsal {
     /// The rules and all that they ask.
     pub engine: DryEngine,
+    /// The policy's files, which places in explanations point into.
+    pub sources: Sources,
     /// What the policy's author should hear of, in the words of `tollgate check`.
     pub warnings: String,
 }
@@ -29,8 +29,8 @@ pub enum RehearsalError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The policy cannot be read.
-    #[error("{0}")]
-    Unreadable(ConfigError),
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// The policy cannot be used: its findings, in the words of `tollgate check`.
     #[error("{0}")]
     Policy(String),
@@ -51,27 +51,17 @@ impl Rehearsal {
                 .collect(),
         );
         let blank = CredentialStore::load(&config.credentials, |_| Some("blank".into()));
-        let source = policy_file::read(&settings.policy).map_err(|error| {
-            RehearsalError::Unreadable(ConfigError::whole_file(
-                &settings.policy,
-                "unreadable",
-                format!("cannot be read: {error}"),
-            ))
-        })?;
+        let sources = settings.policy.read()?;
         let stanzas = Stanzas {
             operator: &config.payments,
         };
-        let Judged { policy, findings } = policy_file::judge(&source, stanzas, &gate.standing().rails);
-        let of = |severity| -> Vec<_> { findings.iter().filter(|finding| finding.severity == severity).cloned().collect() };
-        let Some(policy) = policy else {
-            return Err(RehearsalError::Policy(policy_file::rendered(
-                &of(Severity::Error),
-                &settings.policy,
-                &source,
-            )));
+        let judged = Judged::of(&sources, stanzas, &gate.standing().rails);
+        let rendered = |severity| sources.render_all(judged.findings_of(severity), Style::Plain);
+        let (errors, warnings) = (rendered(Severity::Error), rendered(Severity::Warning));
+        let Some(policy) = judged.policy else {
+            return Err(RehearsalError::Policy(errors));
         };
         gate.replace(stanzas.ruleset(1, policy));
-        let warnings = policy_file::rendered(&of(Severity::Warning), &settings.policy, &source);
         let credentials = blank.map_err(StartError::Credentials)?;
         let engine = DryEngine {
             gate,
@@ -80,6 +70,6 @@ impl Rehearsal {
             limits: config.limits,
             binaries: Binaries::of(&config.insecure),
         };
-        Ok(Rehearsal { engine, warnings })
+        Ok(Rehearsal { engine, sources, warnings })
     }
 }

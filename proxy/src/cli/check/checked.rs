@@ -1,20 +1,16 @@
 //! One file, and what there is to say about it.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Serialize;
-use tollgate_policy::{Diagnostic, Severity};
+use tollgate_policy::{Diagnostic, Severity, Sources, Style};
 
-use super::operator::{Operator, is_operators};
+use super::links;
+use super::operator::Operator;
 use crate::cli::Exit;
 use crate::config::{Config, ConfigError};
-use crate::gate::lints;
 use crate::gate::stanzas::Stanzas;
-
-/// One byte more than a policy may have, so that the loader can say that it has too many.
-const LARGEST: u64 = (1 << 20) + 1;
+use crate::serve::{Judged, PolicyPaths, Unreadable};
 
 /// One finding, in the stable machine form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,21 +23,25 @@ pub(super) struct Finding {
     pub(super) column: u32,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    /// The column after the offending part.
+    #[serde(skip)]
+    pub(super) end_column: u32,
     /// As a person reads it.
     #[serde(skip)]
     pub(super) printed: String,
 }
 
 impl Finding {
-    fn new(diagnostic: Diagnostic, file: &str, source: &str) -> Self {
+    fn new(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Self {
         Finding {
-            printed: diagnostic.render(file, source),
             severity: diagnostic.severity,
             code: diagnostic.code.as_str(),
             line: diagnostic.line,
             column: diagnostic.column,
-            message: diagnostic.message,
-            hint: diagnostic.hint,
+            message: diagnostic.message.clone(),
+            hint: diagnostic.hint.clone(),
+            end_column: sources.end_column(diagnostic),
+            printed: sources.render(diagnostic, style),
         }
     }
 }
@@ -55,6 +55,7 @@ impl From<ConfigError> for Finding {
             code: error.code,
             line,
             column,
+            end_column: column.saturating_add(1),
             message: error.message,
             hint: error.hint.map(String::from),
         }
@@ -71,55 +72,46 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    pub(super) fn of(path: &Path, operator: &Operator) -> Self {
+    /// The operator's file.
+    pub(super) fn config(path: &Path) -> Self {
         let file = path.display().to_string();
-        let (diagnostics, exit) = if is_operators(path) {
-            config(path)
-        } else {
-            match read(path) {
-                Ok(source) => policy(&file, &source, operator),
-                Err(error) => refused(ConfigError::unreadable(path, &error)),
-            }
+        match Config::load(Some(path)) {
+            Ok(_) => Checked {
+                file,
+                diagnostics: Vec::new(),
+                exit: Exit::Yes,
+            },
+            Err(error) => Checked::refused(error),
+        }
+    }
+
+    /// A policy, file by file.
+    pub(super) fn policy(paths: &PolicyPaths, operator: &Operator, style: Style) -> Vec<Self> {
+        let sources = match paths.read() {
+            Ok(sources) => sources,
+            Err(Unreadable { path, source }) => return vec![Checked::refused(ConfigError::unreadable(&path, &source))],
         };
-        Checked { file, diagnostics, exit }
+        let stanzas = Stanzas {
+            operator: &operator.config.payments,
+        };
+        let mut judged = Judged::of(&sources, stanzas, &operator.rails);
+        judged.add(judged.policy.iter().flat_map(links::findings).collect());
+        let exit = if judged.policy.is_some() { Exit::Yes } else { Exit::No };
+        let of_file = |id| judged.findings.iter().filter(move |finding| finding.source == id);
+        let files = sources.iter().map(|(id, source)| Checked {
+            file: source.name().to_owned(),
+            diagnostics: of_file(id).map(|finding| Finding::new(finding, &sources, style)).collect(),
+            exit,
+        });
+        files.collect()
     }
-}
 
-fn config(path: &Path) -> (Vec<Finding>, Exit) {
-    match Config::load(Some(path)) {
-        Ok(_) => (Vec::new(), Exit::Yes),
-        Err(error) => refused(error),
-    }
-}
-
-fn refused(error: ConfigError) -> (Vec<Finding>, Exit) {
-    let exit = if error.is_unreadable() { Exit::Unusable } else { Exit::No };
-    (vec![error.into()], exit)
-}
-
-fn policy(file: &str, source: &str, operator: &Operator) -> (Vec<Finding>, Exit) {
-    let stanzas = Stanzas {
-        operator: &operator.config.payments,
-    };
-    let loaded = tollgate_policy::load(source, &stanzas);
-    let exit = if loaded.policy.is_some() { Exit::Yes } else { Exit::No };
-    let lints = loaded.policy.iter().zip(&operator.rails);
-    let lints = lints.flat_map(|(policy, rails)| lints::findings(policy, rails));
-    let mut found: Vec<Diagnostic> = loaded.diagnostics.into_iter().chain(lints).collect();
-    found.sort_by_key(|diagnostic| (diagnostic.line, diagnostic.column, diagnostic.severity));
-    (
-        found.into_iter().map(|diagnostic| Finding::new(diagnostic, file, source)).collect(),
-        exit,
-    )
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
-    // Cutting the file may cut a character.
-    match String::from_utf8(bytes) {
-        Ok(source) => Ok(source),
-        Err(error) if error.as_bytes().len() as u64 == LARGEST => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        Err(_) => Err(io::Error::other("the file is not UTF-8")),
+    fn refused(error: ConfigError) -> Self {
+        let exit = if error.is_unreadable() { Exit::Unusable } else { Exit::No };
+        Checked {
+            file: error.file.display().to_string(),
+            diagnostics: vec![error.into()],
+            exit,
+        }
     }
 }

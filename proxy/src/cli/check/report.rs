@@ -6,11 +6,11 @@ use tollgate_policy::Severity;
 use super::checked::Checked;
 use crate::cli::output;
 
-/// Findings on stderr, one line a file on stdout.
+/// Findings on stderr with a blank line after each, one line a file on stdout.
 pub(super) fn human(files: &[Checked]) {
     for checked in files {
         for finding in &checked.diagnostics {
-            output::error(&finding.printed);
+            output::error(format_args!("{}\n", finding.printed));
         }
         output::result(summary(checked));
     }
@@ -33,6 +33,13 @@ fn counted(count: usize, of: &str) -> String {
 #[derive(Serialize)]
 struct Document<'a> {
     files: &'a [Checked],
+}
+
+/// Findings on stderr, and nothing on stdout.
+pub(super) fn findings(files: &[Checked]) {
+    for finding in files.iter().flat_map(|checked| &checked.diagnostics) {
+        output::error(format_args!("{}\n", finding.printed));
+    }
 }
 
 /// One document on stdout and nothing else.

@@ -25,9 +25,9 @@ fn check(folder: &Path, files: &[(&str, &str)]) -> (Vec<Checked>, Exit) {
             path
         })
         .collect();
-    let operator = Operator::among(&paths);
-    let checked: Vec<Checked> = paths.iter().map(|path| Checked::of(path, &operator)).collect();
-    let exit = checked.iter().map(|checked| checked.exit).max().unwrap();
+    let operator = Operator::among(&paths).unwrap();
+    let checked = super::check(&paths, &[], &operator, Style::Plain);
+    let exit = worst(&checked);
     (checked, exit)
 }
 
@@ -124,6 +124,6 @@ fn a_file_that_is_too_large_or_not_text_is_said_to_be() {
     assert_eq!((checked[0].diagnostics[0].code, exit), ("file-too-large", Exit::No));
     let path = folder.path().join("binary.yaml");
     std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
-    let checked = Checked::of(&path, &Operator::among(&[]));
-    assert_eq!((checked.diagnostics[0].code, checked.exit), ("unreadable", Exit::Unusable));
+    let checked = super::check(&[path], &[], &Operator::among(&[]).unwrap(), Style::Plain);
+    assert_eq!((checked[0].diagnostics[0].code, checked[0].exit), ("not-unicode", Exit::No));
 }

@@ -39,9 +39,9 @@ fn summary(difference: &Difference<'_>) -> String {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     if told.is_empty() {
-        return format!("{} and {} mean the same", old.file, new.file);
+        return format!("{} and {} mean the same", old.name, new.name);
     }
-    format!("{} to {}: {}", old.file, new.file, told.join(", "))
+    format!("{} to {}: {}", old.name, new.name, told.join(", "))
 }
 
 fn mark(effect: Effect) -> char {
@@ -62,11 +62,11 @@ fn doubt(finding: &Finding) -> &'static str {
 
 fn places(difference: &Difference<'_>, finding: &Finding) -> String {
     let shown = |policy: &PolicyText, spot: &Option<Spot>| match spot {
-        Some(spot) => format!("{}:{} ({})", policy.file, spot.at.line, spot.rule),
-        None => format!("{}: nothing of the kind", policy.file),
+        Some(spot) => format!("{} ({})", policy.sources.place(spot.at), spot.rule),
+        None => format!("{}: nothing of the kind", policy.name),
     };
     if finding.old.is_none() && finding.new.is_none() {
-        return format!("{} and {}, as a whole", difference.old.file, difference.new.file);
+        return format!("{} and {}, as a whole", difference.old.name, difference.new.name);
     }
     format!(
         "{}  to  {}",

@@ -1,9 +1,11 @@
 //! For machines: one document.
 
 use serde::Serialize;
+use tollgate_policy::Source;
 use tollgate_policy::compare::{Certainty, Effect, Finding, FindingKind, Spot};
 
 use super::Difference;
+use crate::cli::policy_text::PolicyText;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -33,35 +35,34 @@ struct Place<'a> {
 }
 
 pub(super) fn document(difference: &Difference<'_>) -> String {
-    let (old, new) = (difference.old.file.as_str(), difference.new.file.as_str());
     let document = Document {
-        old,
-        new,
+        old: &difference.old.name,
+        new: &difference.new.name,
         widening: difference.count(Effect::Widening),
         narrowing: difference.count(Effect::Narrowing),
-        findings: difference.findings.iter().map(|finding| Entry::of(finding, old, new)).collect(),
+        findings: difference.findings.iter().map(|finding| Entry::of(finding, difference)).collect(),
     };
     // Texts and numbers only: nothing that JSON can't hold.
     serde_json::to_string_pretty(&document).unwrap_or_default()
 }
 
 impl<'a> Entry<'a> {
-    fn of(finding: &'a Finding, old: &'a str, new: &'a str) -> Self {
+    fn of(finding: &'a Finding, difference: &'a Difference<'_>) -> Self {
         Entry {
             effect: finding.effect,
             certainty: finding.certainty,
             kind: finding.kind,
             message: &finding.text,
-            old: finding.old.as_ref().map(|spot| Place::of(spot, old)),
-            new: finding.new.as_ref().map(|spot| Place::of(spot, new)),
+            old: finding.old.as_ref().map(|spot| Place::of(spot, difference.old)),
+            new: finding.new.as_ref().map(|spot| Place::of(spot, difference.new)),
         }
     }
 }
 
 impl<'a> Place<'a> {
-    fn of(spot: &'a Spot, file: &'a str) -> Self {
+    fn of(spot: &'a Spot, policy: &'a PolicyText) -> Self {
         Place {
-            file,
+            file: policy.sources.get(spot.at.source).map_or(&policy.name, Source::name),
             line: spot.at.line,
             column: spot.at.column,
             rule: &spot.rule,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tollgate_policy::{Candidate, Outcome};
+use tollgate_policy::{Candidate, Outcome, Sources};
 
 use super::Explained;
 use crate::flow::{Finding, Stage, Step};
@@ -12,11 +12,13 @@ pub(super) fn text(explained: &Explained<'_>) -> String {
     decision(&mut text, explained);
     section(&mut text, "steps", explained.run.steps.iter().map(step));
     if let Some(policy) = &explained.run.policy {
-        let file = explained.policy_file.display().to_string();
         section(
             &mut text,
             "policy",
-            policy.candidates.iter().flat_map(|candidate| endpoint(candidate, &file)),
+            policy
+                .candidates
+                .iter()
+                .flat_map(|candidate| endpoint(candidate, explained.sources)),
         );
     }
     section(&mut text, "next steps", next_steps(explained).iter().map(|step| indented(step)));
@@ -80,11 +82,11 @@ fn step(Step { stage, finding, detail }: &Step) -> String {
 }
 
 /// One endpoint that lists the host and port, and its rules.
-fn endpoint(candidate: &Candidate, file: &str) -> Vec<String> {
+fn endpoint(candidate: &Candidate, sources: &Sources) -> Vec<String> {
     let ports: Vec<String> = candidate.ports.iter().map(ToString::to_string).collect();
     let head = format!(
-        "{file}:{}: policy '{}', {} port {}: {}",
-        candidate.at.line,
+        "{}: policy '{}', {} port {}: {}",
+        sources.place(candidate.at),
         candidate.policy,
         candidate.host,
         ports.join(", "),
@@ -92,7 +94,7 @@ fn endpoint(candidate: &Candidate, file: &str) -> Vec<String> {
     );
     let rules = candidate.rules.iter().map(|rule| {
         let fits = rule.fails.map_or("matches".to_owned(), |part| format!("another {part}"));
-        format!("  {file}:{}: {}: {fits}", rule.at.line, rule.rule)
+        format!("  {}: {}: {fits}", sources.place(rule.at), rule.rule)
     });
     std::iter::once(head).chain(rules).collect()
 }

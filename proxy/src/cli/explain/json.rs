@@ -27,7 +27,12 @@ pub(super) fn document(explained: &Explained<'_>) -> Value {
     // No request was made, so no audit line has its name.
     members.insert("request_id".to_owned(), Value::Null);
     members.insert("notes".to_owned(), json!(explained.notes));
-    members.insert("trace".to_owned(), json!({ "steps": run.steps, "policy": run.policy }));
+    // Places name their file by its index here, where it is not the first.
+    let files: Vec<&str> = explained.sources.iter().map(|(_, source)| source.name()).collect();
+    members.insert(
+        "trace".to_owned(),
+        json!({ "steps": run.steps, "policy": run.policy, "files": files }),
+    );
     Value::Object(members)
 }
 

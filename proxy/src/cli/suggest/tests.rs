@@ -25,12 +25,16 @@ fn line(method: &str, path: &str, binary: Option<&str>, decision: &str, reason: 
     .to_string()
 }
 
+fn loaded(source: &str) -> tollgate_policy::Policy {
+    policy_text::load(&Sources::one("p.yaml", source), &Config::default()).unwrap()
+}
+
 fn suggest(lines: &[String], policy: Option<&str>) -> String {
     let operator = Config::default();
     let standing = policy.map(|source| PolicyText {
-        file: "p.yaml".into(),
-        source: source.into(),
-        policy: policy_text::load(source, &operator).unwrap(),
+        name: "p.yaml".into(),
+        sources: Sources::one("p.yaml", source),
+        policy: loaded(source),
     });
     let mut lesson = Lesson::new(standing.as_ref().map(|standing| &standing.policy));
     let mut reader = Lines::new(io::Cursor::new(lines.join("\n") + "\n"));
@@ -72,7 +76,7 @@ fn a_policy_in_flow_style_is_written_anew() {
     let flow =
         "{ version: 1, network_policies: { api: { endpoints: [ { host: a.example.com, port: 443 } ], binaries: [ { path: /bin/x } ] } } }";
     let joined = suggest(&[line("GET", "/b", None, "allow", None)], Some(flow));
-    let policy = policy_text::load(&joined, &Config::default()).unwrap();
+    let policy = loaded(&joined);
     assert_eq!(policy.rule_keys().collect::<Vec<_>>(), ["api", "api-example-com"]);
     for empty in ["version: 1\n", "version: 1\nnetwork_policies: {}\n"] {
         let joined = suggest(&[line("GET", "/b", None, "allow", None)], Some(empty));

@@ -10,6 +10,7 @@ pub mod judge;
 mod layer;
 pub mod pins;
 pub mod replay;
+pub mod schema;
 pub mod stanza;
 pub mod terms;
 

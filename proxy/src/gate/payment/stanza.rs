@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::config::PaymentsConfig;
 use super::terms::{Terms, TermsError};
 
-const FIELDS: [&str; 13] = [
+pub(super) const FIELDS: [&str; 13] = [
     "networks",
     "assets",
     "max_amount",

@@ -97,6 +97,11 @@ impl Terms {
         self.http_resource
     }
 
+    /// Whether a seller may announce `http://` for an `https` resource.
+    pub fn allows_http_resource(&self) -> bool {
+        self.http_resource == HttpResource::Allowed
+    }
+
     fn compile(operator: &PaymentsConfig, stanza: Option<&PaymentsConfig>) -> Result<Self, Vec<TermsError>> {
         let mut errors = Vec::new();
         if let Some(stanza) = stanza

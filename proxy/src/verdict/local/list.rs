@@ -161,6 +161,7 @@ fn read<T: de::DeserializeOwned>(file: &Path) -> Result<Vec<T>, ListError> {
     let limits = Limits {
         bytes: MAX_FILE,
         nodes: 1_000_000,
+        ..Limits::default()
     };
     let options = yaml::strict(limits, DuplicateKeyPolicy::Error);
     let list: Option<Vec<T>> = serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
