@@ -40,6 +40,13 @@ fn every_example_passes_its_cases() {
     }
 }
 
+/// What is said of an example all the same: its globs mean that, a provider's regions share a public suffix, and links are the machine's.
+const EXPECTED: [&str; 3] = [
+    "warning[glob-stays-in-segment]",
+    "warning[public-suffix]",
+    "warning[binary-is-link]",
+];
+
 #[test]
 fn every_example_is_without_findings() {
     for example in examples() {
@@ -48,8 +55,10 @@ fn every_example_is_without_findings() {
             files.push("tollgate.yaml");
         }
         let output = tollgate(&example, &files);
-        let findings = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && findings.is_empty(), "{}\n{findings}", example.display());
+        let told = String::from_utf8_lossy(&output.stderr);
+        let mut findings = told.lines().filter(|line| line.contains(": warning[") || line.contains(": error["));
+        let unexpected = findings.find(|finding| !EXPECTED.iter().any(|known| finding.contains(known)));
+        assert!(output.status.success() && unexpected.is_none(), "{}\n{told}", example.display());
     }
 }
 
