@@ -40,7 +40,10 @@ fn every_row_is_found_by_its_number() {
     for folder in ["tests/tests", "policy/tests", "policy/src", "proxy/src"] {
         sources(&root.join(folder), &mut files);
     }
-    let texts: Vec<String> = files.iter().map(|file| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned()).collect();
+    let texts: Vec<String> = files
+        .iter()
+        .map(|file| String::from_utf8_lossy(&std::fs::read(file).unwrap()).into_owned())
+        .collect();
     let words: std::collections::HashSet<&str> = texts
         .iter()
         .flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
