@@ -18,6 +18,10 @@ type Fragments = HashMap<String, SelectionSet>;
 /// Every operation of the document: which of them a server executes is its own choice, so all of them must be allowed. With
 /// `operation_name`, one of them must have that name; without, there must be only one.
 pub fn document(text: &str, operation_name: Option<&str>) -> Result<Vec<RootSelection>, OperationError> {
+    // Some grammars end a comment at these, and serve what follows as the document; the specification does not.
+    if text.contains(['\u{2028}', '\u{2029}']) {
+        return Err(OperationError::Document);
+    }
     let tree: SyntaxTree<Document> = Parser::new(text).recursion_limit(MAX_NESTING).token_limit(MAX_TOKENS).parse();
     if tree.errors().next().is_some() || breaks_a_string(text) {
         return Err(OperationError::Document);

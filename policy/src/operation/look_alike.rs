@@ -6,7 +6,7 @@
 use super::OperationError;
 use crate::json::Object;
 
-/// Refuses members whose names are `names` in another case.
+/// Refuses members whose names are `names` in another spelling.
 pub(super) fn refuse(object: &Object<'_>, names: &[&'static str]) -> Result<(), OperationError> {
     for (key, _) in object.members() {
         if let Some(name) = names.iter().find(|name| **name != key && folds_to(key, name)) {
@@ -16,9 +16,10 @@ pub(super) fn refuse(object: &Object<'_>, names: &[&'static str]) -> Result<(), 
     Ok(())
 }
 
-/// Whether a lenient reader takes `text` for `name`, which is ASCII.
+/// Whether a lenient reader takes `text` for `name`, which is ASCII: in another case, between blanks, or up to a NUL.
 pub(super) fn folds_to(text: &str, name: &str) -> bool {
-    let folded = text.chars().map(|c| match c {
+    let text = text.split('\0').find(|part| !part.is_empty()).unwrap_or_default();
+    let folded = text.trim().chars().map(|c| match c {
         'ſ' => 's',
         '\u{212a}' => 'k',
         c => c.to_ascii_lowercase(),

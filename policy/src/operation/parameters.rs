@@ -1,7 +1,7 @@
 //! GraphQL in a query string or a form.
 //!
 //! In: `&`-separated text. Out: the parameters that a GraphQL server takes from it, each at most once. What servers take for one of them in
-//! other spellings (`query[]`, ` query`, behind a `;`) is refused, as it can't be judged.
+//! other spellings (`query[]`, ` query`, `Query`, behind a `;`) is refused, as it can't be judged.
 
 use std::borrow::Cow;
 
@@ -73,7 +73,8 @@ fn refuse_look_alike(name: &[u8]) -> Result<(), OperationError> {
     let plain = name.trim_ascii();
     let end = plain.iter().position(|b| matches!(b, b'[' | 0)).unwrap_or(plain.len());
     let plain = plain.get(..end).unwrap_or_default().trim_ascii_end();
-    match NAMES.into_iter().find(|known| known.as_bytes() == plain) {
+    // ASP.NET reads names without regard to case, and joins the values of two that differ in it only.
+    match NAMES.into_iter().find(|known| known.as_bytes().eq_ignore_ascii_case(plain)) {
         Some(known) => Err(OperationError::LookAlike(known)),
         None => Ok(()),
     }

@@ -157,3 +157,42 @@ fn what_is_written_down_is_bounded_and_printable() {
     let shown = Operation::Graphql(GraphqlOperation::Document(root)).to_string();
     assert!(shown.starts_with("mutation Drop { f0 f1 ") && shown.ends_with(" … }"), "{shown}");
 }
+
+#[test]
+fn an_operation_behind_a_comment_that_some_grammars_end_earlier_is_refused() {
+    for end in ["\u{2028}", "\u{2029}"] {
+        let text = format!("{{ viewer #x{end} deleteAll\n}}");
+        let body = serde_json::json!({ "query": text }).to_string();
+        let outcome = read(BodyProtocol::Graphql, "POST", None, Media::Json, body.as_bytes());
+        assert_eq!(outcome, Err(OperationError::Document));
+    }
+}
+
+#[test]
+fn a_second_query_under_a_look_alike_name_is_refused() {
+    let body = br#"{"query":"{viewer}"}"#;
+    for target in [
+        "Query={deleteAll}",
+        "QUERY=x",
+        "OperationName=B",
+        "DocumentId=a",
+        "ID=a",
+        "EXTENSIONS={}",
+    ] {
+        let beside = read(BodyProtocol::Graphql, "POST", Some(target), Media::Json, body);
+        assert!(matches!(beside, Err(OperationError::LookAlike(_))), "{target}: {beside:?}");
+        let alone = format!("query={{viewer}}&{target}");
+        let alone = read(BodyProtocol::Graphql, "GET", Some(&alone), Media::Json, b"");
+        assert!(matches!(alone, Err(OperationError::LookAlike(_))), "{target}: {alone:?}");
+    }
+    for member in ["Query", "query ", "\\u0000query", "query\\u0000x"] {
+        let body = format!(r#"{{"query":"{{viewer}}","{member}":"{{deleteAll}}"}}"#);
+        let outcome = read(BodyProtocol::Graphql, "POST", None, Media::Json, body.as_bytes());
+        assert_eq!(outcome, Err(OperationError::LookAlike("query")), "{member}");
+    }
+    for member in ["Name", "name ", "name\\u0000"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"read","{member}":"drop"}}}}"#);
+        let outcome = read(BodyProtocol::Mcp, "POST", None, Media::Json, body.as_bytes());
+        assert_eq!(outcome, Err(OperationError::LookAlike("name")), "{member}");
+    }
+}

@@ -26,6 +26,8 @@ pub struct Entry {
     pub port: Option<u16>,
     /// The path, without query.
     pub path: Option<String>,
+    /// What a body or message asked for, where rules are about that.
+    pub operation: Option<serde_json::Value>,
     /// What was decided.
     pub decision: Decision,
     /// Why.

@@ -171,7 +171,7 @@ fn find(sent: &Sent) -> Result<Found, Denial> {
 fn in_body(text: &[u8]) -> Result<Option<Challenge>, ChallengeError> {
     match Challenge::from_body(text) {
         Ok(challenge) => Ok(Some(challenge)),
-        Err(ChallengeError::Shape(_)) => Ok(None),
+        Err(ChallengeError::Nothing) => Ok(None),
         Err(_) if !begins_like_an_object(text) => Ok(None),
         Err(error) => Err(error),
     }
@@ -215,6 +215,10 @@ async fn judge(
         Reason::PaymentSchemeNotAllowed,
         "the origin asks for a payment in no way that could be judged",
     );
+    if let Some(why) = found.all().find_map(|challenge| challenge.unanswerable.as_ref()) {
+        let detail = format!("the payment that the origin asks for would be refused: {}", why.detail);
+        return Err(Denial::new(why.reason, detail).into());
+    }
     for asked in found.all().flat_map(Challenge::asked) {
         if questions.iter().any(|(known, _)| *known == purchase(asked)) {
             continue;

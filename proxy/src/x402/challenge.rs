@@ -10,9 +10,12 @@ use thiserror::Error;
 
 use super::base64;
 use super::claim::{AtomicAmount, EvmAddress, Version};
+use super::extensions;
 use super::json::{self, JsonError, Object, Value};
 use super::network::Caip2;
+use super::offer::{self, Offer};
 use super::payment::MAX_DEPTH;
+use super::refusal::PaymentRefusal;
 use super::resource::ResourceUrl;
 
 /// The largest challenge that is read, in bytes; the ones seen in the wild are under 4 KiB.
@@ -32,9 +35,12 @@ pub enum ChallengeError {
     /// Not one strict JSON document.
     #[error("the challenge is {0}")]
     Json(#[from] JsonError),
-    /// JSON, but not a challenge of this version.
+    /// Something that some client may read as a challenge, in a spelling that we do not.
     #[error("{0}")]
     Shape(&'static str),
+    /// Nothing that asks for a payment.
+    #[error("the document does not ask for a payment")]
+    Nothing,
 }
 
 /// Whether the seller vouches for its offers with a signature (extension `offer-receipt`), so that none may be taken out.
@@ -55,6 +61,8 @@ pub struct Challenge {
     pub options: Vec<Option<Asked>>,
     /// Whether options may be taken out.
     pub vouched: Vouched,
+    /// Why no payment could answer it, whichever option it takes: clients repeat the seller's extensions.
+    pub unanswerable: Option<PaymentRefusal>,
     text: Box<str>,
 }
 
@@ -73,6 +81,10 @@ pub struct Asked {
     pub max_timeout: u64,
     /// What is sold.
     pub resource: ResourceUrl,
+    /// The EIP-712 domain name that the seller states; clients sign under it.
+    pub domain_name: Option<String>,
+    /// The EIP-712 domain version that the seller states.
+    pub domain_version: Option<String>,
 }
 
 /// The document's `accepts` as it stands in the text.
@@ -127,9 +139,10 @@ impl Challenge {
 
 fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
     let document = json::parse(bytes, MAX_DEPTH)?;
-    let document = document
-        .as_object()
-        .ok_or(ChallengeError::Shape("the challenge is not an object"))?;
+    let document = document.as_object().ok_or(ChallengeError::Nothing)?;
+    if !document.members().any(|(name, _)| asks(name)) {
+        return Err(ChallengeError::Nothing);
+    }
     let version = match document.get("x402Version") {
         Some(Value::Integer(1)) => Version::V1,
         Some(Value::Integer(2)) => Version::V2,
@@ -152,9 +165,17 @@ fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
     Ok(Challenge {
         version,
         options: accepts.iter().enumerate().map(read).collect(),
+        unanswerable: extensions::foreign(document.get("extensions")),
         vouched: if signed { Vouched::Signed } else { Vouched::Unsigned },
         text: std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?.into(),
     })
+}
+
+/// Whether a member makes its document a challenge to some client: Python takes `1.0` and `true` for version 1 and reads snake_case, others
+/// do not look at the version at all.
+fn asks(name: &str) -> bool {
+    let letters = name.trim().chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase());
+    matches!(letters.collect::<String>().as_str(), "x402version" | "accepts")
 }
 
 impl Asked {
@@ -162,26 +183,38 @@ impl Asked {
         if offer.string("scheme") != Some("exact") {
             return None;
         }
-        let network = offer.string("network")?;
-        let (network, amount, resource) = match version {
-            Version::V1 => (
-                Caip2::from_v1_name(network).ok()?,
-                offer.string("maxAmountRequired")?,
-                offer.string("resource")?,
-            ),
-            Version::V2 => (Caip2::parse(network).ok()?, offer.string("amount")?, sold?),
-        };
+        if version == Version::V2 {
+            return Self::repeatable(offer::parse(offer).ok()?, sold?);
+        }
+        let extra = offer.object("extra");
+        let stated = |name| extra.and_then(|extra| extra.string(name)).map(str::to_owned);
         let max_timeout = match offer.get("maxTimeoutSeconds") {
             Some(Value::Integer(seconds)) if *seconds > 0 => *seconds,
             _ => return None,
         };
         Some(Asked {
-            network,
+            network: Caip2::from_v1_name(offer.string("network")?).ok()?,
             asset: EvmAddress::parse(offer.string("asset")?).ok()?,
-            amount: AtomicAmount::parse(amount).ok()?,
+            amount: AtomicAmount::parse(offer.string("maxAmountRequired")?).ok()?,
             pay_to: EvmAddress::parse(offer.string("payTo")?).ok()?,
             max_timeout,
-            resource: ResourceUrl::parse(resource)?,
+            resource: ResourceUrl::parse(offer.string("resource")?)?,
+            domain_name: stated("name"),
+            domain_version: stated("version"),
+        })
+    }
+
+    /// v2 clients repeat the option as `accepted`: what a payment could not repeat, nobody can pay.
+    fn repeatable(offer: Offer, sold: &str) -> Option<Self> {
+        Some(Asked {
+            network: offer.network,
+            asset: offer.asset,
+            amount: offer.amount,
+            pay_to: offer.pay_to,
+            max_timeout: offer.max_timeout,
+            resource: ResourceUrl::parse(sold)?,
+            domain_name: offer.domain_name,
+            domain_version: offer.domain_version,
         })
     }
 }

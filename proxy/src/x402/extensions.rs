@@ -18,18 +18,31 @@ pub fn parse(extensions: Option<&Value<'_>>) -> Result<Option<IdentifierHash>, P
         Some(Value::Object(extensions)) => extensions,
         Some(_) => return Err(PaymentRefusal::malformed("extensions is not an object")),
     };
-    for (name, _) in extensions.members() {
-        if name != IDENTIFIER && !HARMLESS.contains(&name) {
-            return Err(PaymentRefusal::scheme(
-                "the payment carries an extension that is not known to be harmless",
-            ));
-        }
-    }
+    refuse_foreign(extensions)?;
     match extensions.get(IDENTIFIER) {
         None => Ok(None),
         Some(Value::Object(extension)) => identifier(extension),
         Some(_) => Err(invalid("payment-identifier is not an object")),
     }
+}
+
+/// Why no payment could repeat these extensions of a challenge.
+pub fn foreign(extensions: Option<&Value<'_>>) -> Option<PaymentRefusal> {
+    match extensions {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(extensions)) => refuse_foreign(extensions).err(),
+        Some(_) => Some(PaymentRefusal::malformed("extensions is not an object")),
+    }
+}
+
+fn refuse_foreign(extensions: &Object<'_>) -> Result<(), PaymentRefusal> {
+    let harmless = |name: &str| name == IDENTIFIER || HARMLESS.contains(&name);
+    if extensions.members().all(|(name, _)| harmless(name)) {
+        return Ok(());
+    }
+    Err(PaymentRefusal::scheme(
+        "the payment carries an extension that is not known to be harmless",
+    ))
 }
 
 /// `info.id`: 16 to 128 of `[A-Za-z0-9_-]`; may be absent only where the seller does not require it.

@@ -94,6 +94,24 @@ fn sell(seen: &Seen) -> Reply {
             let value = encode(&v2(&url, &[known()])).trim_end_matches('=').to_owned() + "%";
             answer(402, &[("payment-required", value)], Vec::new())
         }
+        "/v2/permit2" | "/v2/domain" | "/v2/extension" => {
+            let mut document = v2(&url, &[known()]);
+            match seen.target.as_str() {
+                "/v2/permit2" => document["accepts"][0]["extra"]["assetTransferMethod"] = json!("permit2"),
+                "/v2/domain" => document["accepts"][0]["extra"]["name"] = json!("Evil"),
+                _ => document["extensions"] = json!({ "eip2612GasSponsoring": { "info": {} } }),
+            }
+            answer(402, &asks(&document), Vec::new())
+        }
+        "/v1/float" | "/v1/true" | "/v1/unversioned" => {
+            let version = match seen.target.as_str() {
+                "/v1/float" => "\"x402Version\":1.0",
+                "/v1/true" => "\"x402Version\":true",
+                _ => "\"v\":1",
+            };
+            let text = v1_body(&url).to_string().replacen("\"x402Version\":1", version, 1);
+            answer(402, &[], text.into_bytes())
+        }
         "/v1/twice" => {
             let text = v1_body(&url).to_string().replacen("\"accepts\"", "\"accepts\":[],\"accepts\"", 1);
             answer(402, &[], text.into_bytes())
@@ -211,6 +229,12 @@ async fn offers_that_our_own_checks_refuse_cost_no_question() {
         ("/v2/two-fields", "payment_conflicting"),
         ("/v2/disagrees", "payment_conflicting"),
         ("/v2/unpadded", "payment_malformed"),
+        ("/v2/permit2", "payment_scheme_not_allowed"),
+        ("/v2/domain", "payment_mismatch"),
+        ("/v2/extension", "payment_scheme_not_allowed"),
+        ("/v1/float", "payment_malformed"),
+        ("/v1/true", "payment_malformed"),
+        ("/v1/unversioned", "payment_malformed"),
         ("/v1/twice", "payment_malformed"),
         ("/v1/bom", "payment_malformed"),
         ("/v1/coded", "payment_malformed"),

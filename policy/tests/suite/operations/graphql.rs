@@ -103,7 +103,7 @@ fn a_comment_ends_where_every_reader_ends_it() {
         ("{ viewer # organization\n }", "allow"),
         ("{ viewer # \r organization }", "deny:operation_not_allowed"),
         ("{ viewer # \r\n organization }", "deny:operation_not_allowed"),
-        ("{ viewer # \u{2028} organization\n }", "allow"),
+        ("{ viewer # \u{2028} organization\n }", "deny:malformed_request"),
         ("{ viewer(a: \"\"\" \\\"\"\" } organization { \"\"\") }", "allow"),
         (
             "{ viewer(a: \"\"\" \"\"\") organization(b: \"\"\" \"\"\") }",

@@ -36,7 +36,12 @@ pub(super) enum LeftOut {
     Unnameable,
     /// A message after a WebSocket's upgrade.
     Message,
+    /// What a body asked for, on an endpoint whose rules are about that.
+    Operation,
 }
+
+/// The method of binary messages in audit lines.
+const WEBSOCKET_BINARY: &str = "WEBSOCKET_BINARY";
 
 /// Why nothing was learned from a line.
 pub(super) enum Unlearnable {
@@ -72,6 +77,9 @@ impl<'p> Lesson<'p> {
         });
         let left = left_out(entry).map_err(shape)?;
         let (Some(host), Some(port)) = (&entry.host, entry.port) else {
+            // A head that could not be read as far as its host was denied for that, whatever the reason is called.
+            let unread = (entry.decision == Decision::Deny).then_some(entry.reason_code).flatten();
+            let left = left.or(unread.map(|reason| LeftOut::Denied(reason.as_str())));
             let left = left.ok_or_else(|| shape("what was let out has a `host` and a `port`"))?;
             self.leave_out(left);
             return Ok(());
@@ -183,9 +191,12 @@ fn left_out(entry: &Entry) -> Result<Option<LeftOut>, &'static str> {
     if let Some(reason) = reason.filter(|reason| !may_be_allowed(reason)) {
         return Ok(Some(LeftOut::Denied(reason.as_str())));
     }
+    if entry.operation.is_some() {
+        return Ok(Some(LeftOut::Operation));
+    }
     Ok(match entry.method.as_deref() {
         Some("*") => Some(LeftOut::Unnameable),
-        Some(WEBSOCKET_TEXT) => Some(LeftOut::Message),
+        Some(WEBSOCKET_TEXT | WEBSOCKET_BINARY) => Some(LeftOut::Message),
         _ => None,
     })
 }

@@ -35,6 +35,10 @@ fn why(left: LeftOut) -> String {
              tells which."
                 .to_owned()
         }
+        LeftOut::Operation => {
+            "operations, calls and tools: allow them by hand on an endpoint of their protocol (`tollgate explain` shows the rule)."
+                .to_owned()
+        }
         LeftOut::Message => "messages of WebSockets: allow them by hand on an endpoint with `protocol: websocket`.".to_owned(),
         LeftOut::Unnameable => "the method `*`, which in a rule would be any method.".to_owned(),
     }

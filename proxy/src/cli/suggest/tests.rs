@@ -131,3 +131,17 @@ fn broken_lines_are_told_apart() {
         assert!(lines.next().unwrap().is_none());
     }
 }
+
+#[test]
+fn what_a_body_asked_for_and_what_could_not_be_read_is_counted_and_not_suggested() {
+    let operation = json!({ "adapter": "tunnel", "protocol": "h2", "method": "POST", "host": "api.example.com", "port": 443,
+        "path": "/graphql", "operation": "query { viewer }", "decision": "allow", "reason_code": null });
+    let unread = json!({ "adapter": "tunnel", "protocol": "http/1.1", "method": null, "host": null, "port": null, "path": null,
+        "decision": "deny", "reason_code": "method_not_allowed" });
+    let policy = suggest(&[operation.to_string(), unread.to_string()], None);
+    assert!(!policy.contains("/graphql") && policy.contains("network_policies: {}"), "{policy}");
+    assert!(
+        policy.contains("1 x operations, calls and tools") && policy.contains("1 x method_not_allowed"),
+        "{policy}"
+    );
+}

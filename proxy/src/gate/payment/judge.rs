@@ -108,6 +108,7 @@ pub fn judge_offer(asked: &Asked, request: &PaymentRequest<'_>, terms: &Terms) -
         .assets
         .get(&(asked.network, asked.asset))
         .ok_or_else(|| PaymentRefusal::new(Reason::PaymentAssetNotAllowed, "the asset is not allowed"))?;
+    check_domain(allowed, asked.domain_name.as_deref(), asked.domain_version.as_deref())?;
     check_price(terms, request, allowed, asked.pay_to, asked.amount)?;
     Ok(Question {
         asset: allowed.asset.clone(),
@@ -126,6 +127,17 @@ fn check_parties(terms: &Terms, network: Caip2, payee: EvmAddress) -> Result<(),
         return Err(PaymentRefusal::new(Reason::PaymentPayeeNotAllowed, "the payee is not allowed"));
     }
     Ok(())
+}
+
+/// The domain that a seller states is the one that clients sign under.
+fn check_domain(allowed: &AllowedAsset, name: Option<&str>, version: Option<&str>) -> Result<(), PaymentRefusal> {
+    let same = |stated: Option<&str>, known: &str| stated.is_none_or(|stated| stated == known);
+    if same(name, &allowed.asset.domain_name) && same(version, &allowed.asset.domain_version) {
+        return Ok(());
+    }
+    Err(PaymentRefusal::mismatch(
+        "the seller states another EIP-712 domain than the asset has",
+    ))
 }
 
 fn check_price(
@@ -186,12 +198,7 @@ fn proved_asset<'t>(payment: &Payment, terms: &'t Terms, proof: &impl SignerChec
         .assets
         .get(&(payment.network, offer.asset))
         .ok_or_else(|| asset_not_allowed("the asset is not allowed"))?;
-    let differs = |stated: &Option<String>, known: &str| stated.as_ref().is_some_and(|stated| stated != known);
-    if differs(&offer.domain_name, &allowed.asset.domain_name) || differs(&offer.domain_version, &allowed.asset.domain_version) {
-        return Err(PaymentRefusal::mismatch(
-            "accepted.extra states another EIP-712 domain than the asset has",
-        ));
-    }
+    check_domain(allowed, offer.domain_name.as_deref(), offer.domain_version.as_deref())?;
     if proves(&allowed.domain) {
         Ok(allowed)
     } else {

@@ -73,11 +73,7 @@ fn what_is_no_challenge_is_told_from_one() {
             Challenge::from_body(br#"{"x402Version":1,"accepts":[],"accepts":[]}"#),
             ChallengeError::Json(JsonError::DuplicateKey),
         ),
-        (
-            "another document",
-            Challenge::from_body(b"[]"),
-            ChallengeError::Shape("the challenge is not an object"),
-        ),
+        ("another document", Challenge::from_body(b"[]"), ChallengeError::Nothing),
         (
             "v1 in the field",
             header(&v1()),
@@ -109,12 +105,12 @@ fn a_thousand_offers_do_not_fill_the_memory() {
 
 #[test]
 fn what_is_left_of_a_challenge_is_the_seller_s_own_text() {
-    let text = r#"{ "x402Version":2,"accepts" : [ {"scheme":"upto"}, {"scheme":"exact","network":"eip155:84532","amount":"1", "payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e" , "extra":{"b":1,"a":[2.0]}},{"scheme":"exact","network":"eip155:84532","amount":"2","payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e"} ], "resource":{"url":"https://shop.example.test/paid"}, "error":"\u00e9" }"#;
+    let text = r#"{ "x402Version":2,"accepts" : [ {"scheme":"upto"}, {"scheme":"exact","network":"eip155:84532","amount":"1", "payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e" , "extra":{"version":"2" , "name":"USDC"}},{"scheme":"exact","network":"eip155:84532","amount":"2","payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e"} ], "resource":{"url":"https://shop.example.test/paid"}, "error":"\u00e9" }"#;
     let challenge = Challenge::from_body(text.as_bytes()).unwrap();
     let only = challenge.only(|asked| asked.amount.to_string() == "1").unwrap();
     assert_eq!(
         only,
-        r#"{ "x402Version":2,"accepts" : [{"scheme":"exact","network":"eip155:84532","amount":"1", "payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e" , "extra":{"b":1,"a":[2.0]}}], "resource":{"url":"https://shop.example.test/paid"}, "error":"\u00e9" }"#
+        r#"{ "x402Version":2,"accepts" : [{"scheme":"exact","network":"eip155:84532","amount":"1", "payTo":"0x209693Bc6afc0C5328bA36FaF03C514EF312287C","maxTimeoutSeconds":60,"asset":"0x036CbD53842c5426634e7929541eC2318f3dCF7e" , "extra":{"version":"2" , "name":"USDC"}}], "resource":{"url":"https://shop.example.test/paid"}, "error":"\u00e9" }"#
     );
     assert_eq!(Challenge::from_body(only.as_bytes()).unwrap().options.len(), 1);
     let inner = r#"{"x402Version":1,"note":{"accepts":[1,2]},"accepts":[]}"#;
@@ -128,4 +124,49 @@ fn signed_offers_are_told_from_others() {
     assert_eq!(header(&document).unwrap().vouched, Vouched::Unsigned);
     document["extensions"] = json!({ "offer-receipt": { "info": { "offers": [] } } });
     assert_eq!(header(&document).unwrap().vouched, Vouched::Signed);
+}
+
+#[test]
+fn what_a_lenient_client_takes_for_a_challenge_is_not_taken_for_a_page() {
+    let shapes = ["1.0", "1e0", "true", "\"1\"", "3", "null", "[1]"];
+    for version in shapes {
+        let text = v1()
+            .to_string()
+            .replacen("\"x402Version\":1", &format!("\"x402Version\":{version}"), 1);
+        assert!(
+            matches!(Challenge::from_body(text.as_bytes()), Err(ChallengeError::Shape(_))),
+            "{version}"
+        );
+    }
+    for (name, text) in [
+        ("no version", r#"{"accepts":[]}"#),
+        ("snake case", r#"{"x402_version":1,"accepts":[]}"#),
+        ("another case", r#"{"X402VERSION":1,"Accepts":[]}"#),
+        ("accepts is an object", r#"{"x402Version":1,"accepts":{}}"#),
+    ] {
+        assert!(
+            matches!(Challenge::from_body(text.as_bytes()), Err(ChallengeError::Shape(_))),
+            "{name}"
+        );
+    }
+    for page in ["{}", r#"{"type":"about:blank"}"#, r#"{"error":"accepts"}"#] {
+        assert_eq!(Challenge::from_body(page.as_bytes()), Err(ChallengeError::Nothing), "{page}");
+    }
+}
+
+#[test]
+fn what_a_payment_could_not_repeat_is_no_option() {
+    let bends: [fn(&mut Json); 3] = [
+        |offer| offer["extra"]["assetTransferMethod"] = json!("permit2"),
+        |offer| offer["extra"]["verifyingContract"] = json!(PAYEE),
+        |offer| offer["unknown"] = json!(1),
+    ];
+    for bend in bends {
+        let mut document = v2();
+        bend(&mut document["accepts"][0]);
+        assert_eq!(header(&document).unwrap().options, [None], "{document}");
+    }
+    let mut document = v2();
+    document["extensions"] = json!({ "eip2612GasSponsoring": {} });
+    assert!(header(&document).unwrap().unanswerable.is_some());
 }

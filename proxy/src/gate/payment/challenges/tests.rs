@@ -32,6 +32,8 @@ fn asked() -> Asked {
         pay_to: EvmAddress([2; 20]),
         max_timeout: 60,
         resource: ResourceUrl::parse("https://shop.test/paid").unwrap(),
+        domain_name: None,
+        domain_version: None,
     }
 }
 
