@@ -154,7 +154,13 @@ impl Engine {
             ServerSession::H1(session) => Some(session.get_headers_raw_bytes()),
             _ => None,
         };
-        let head = Arc::new(Head::read(scope, request, raw.as_deref(), &self.limits)?);
+        let head = Head::read(scope, request, raw.as_deref(), &self.limits).inspect_err(|_| {
+            // Nothing of the head counts, but where its tunnel leads is known.
+            if let Some(tunnel) = connection.tunnel() {
+                record.towards(tunnel.authority());
+            }
+        })?;
+        let head = Arc::new(head);
         record.read(&head);
         Ok(head)
     }

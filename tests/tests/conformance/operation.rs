@@ -213,3 +213,19 @@ async fn termination_lets_running_requests_finish_and_takes_no_new_ones() {
         "an audit line was lost at the end: {last:#?}"
     );
 }
+
+#[tokio::test]
+async fn a_head_that_cannot_be_read_leaves_its_destination_in_the_trail() {
+    let world = World::open().await;
+    for via in [Via::TlsH1, Via::TlsH2] {
+        let ask = Ask::get(world.port(via), "/").header("X-HTTP-Method-Override", "DELETE");
+        let before = world.gate.audit_events().len();
+        world.gate.fetch(via, &ask).await.assert_denied(403, "method_not_allowed");
+        world
+            .gate
+            .audited(json!({ "decision": "deny", "reason_code": "method_not_allowed", "host": HOST, "port": world.port(via) }))
+            .await;
+        assert!(world.gate.audit_events().len() > before);
+    }
+    world.tls.assert_no_request();
+}
