@@ -149,6 +149,7 @@ impl Gate {
         refuse_rail(rails.destination(&authority.host, authority.port))?;
         let route = route::request(rules, request)?;
         refuse_rail(rails.target(request.method.as_str(), request.path.as_str(), &authority.host))?;
+        refuse_rail(request.query.and_then(|query| rails.query(query)))?;
         refuse_rail(rails.scheme(request.headers))?;
         Ok(route)
     }

@@ -231,7 +231,7 @@ fn trace_hit(path: &str, trace: Trace) -> RailHit {
     }
 }
 
-fn method_matches(entry: &MethodEntry, method: &str) -> bool {
+pub(super) fn method_matches(entry: &MethodEntry, method: &str) -> bool {
     match entry.how {
         Match::Prefix => method.starts_with(&*entry.name),
         Match::Suffix => method.ends_with(&*entry.name),

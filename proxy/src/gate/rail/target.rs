@@ -1,8 +1,9 @@
-//! Rails by path: hosts of which only a part is a rail, and paths that mean the same on every host.
+//! Rails by target: hosts of which only a part is a rail, and paths that mean the same on every host.
 
-use tollgate_policy::Host;
+use tollgate_policy::{Host, Reason, query};
 
-use super::list::{Match, PathEntry};
+use super::call::method_matches;
+use super::list::{Match, MethodEntry, PathEntry};
 use super::{RailHit, Rails};
 
 impl Rails {
@@ -18,6 +19,31 @@ impl Rails {
             })
             .map(|entry| RailHit::new(entry.kind.reason(), entry.kind.detail(), &*entry.path))
     }
+}
+
+impl Rails {
+    /// Whether a query calls a method of a rail: gateways take JSON-RPC as `?method=…&params=…`, explorers as `?module=proxy&action=…`.
+    pub fn query(&self, query: &str) -> Option<RailHit> {
+        let calls = query::pairs(query).filter(|(name, _)| [&b"method"[..], b"action"].iter().any(|key| name.eq_ignore_ascii_case(key)));
+        calls
+            .filter_map(|(_, value)| String::from_utf8(value.into_owned()).ok())
+            .find_map(|called| {
+                let wanted = |entry: &&MethodEntry| method_matches(entry, called.trim()) && has_needed(entry, query);
+                self.list.methods.iter().find(wanted)
+            })
+            .map(|entry| {
+                RailHit::new(
+                    Reason::RailBroadcast,
+                    "the query calls a method that signs or broadcasts",
+                    &*entry.name,
+                )
+            })
+    }
+}
+
+fn has_needed(entry: &MethodEntry, query: &str) -> bool {
+    let needs = |name: &[u8]| entry.needs.iter().any(|need| need.as_bytes() == name);
+    entry.needs.is_empty() || query::pairs(query).any(|(name, _)| needs(&name))
 }
 
 fn path_matches(entry: &PathEntry, path: &str) -> bool {

@@ -460,3 +460,20 @@ fn broadcasts_of_every_namespace_are_seen() {
         assert_eq!(rails.call("/", body.as_bytes()).map(|hit| hit.reason), None, "{method}");
     }
 }
+
+#[test]
+fn a_broadcast_in_the_query_is_a_broadcast() {
+    let rails = Rails::new(&RailsConfig::default()).unwrap();
+    let reason = |query: &str| rails.query(query).map(|hit| hit.reason);
+    for query in [
+        "module=proxy&action=eth_sendRawTransaction&hex=0x02",
+        "method=eth_sendRawTransaction&params=[]&id=1",
+        "METHOD=eth_send%52awTransaction",
+        "method=eth_chainId&method=eth_sendRawTransaction",
+    ] {
+        assert_eq!(reason(query), Some(Reason::RailBroadcast), "{query}");
+    }
+    for query in ["method=eth_call", "q=eth_sendRawTransaction", "action=query", ""] {
+        assert_eq!(reason(query), None, "{query}");
+    }
+}
