@@ -18,11 +18,12 @@ mod tests;
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use document::document;
 pub use envelope::envelope;
 pub use error::OperationError;
+pub(crate) use mcp::is_strict as is_strict_tool_name;
 pub use media::Media;
 pub use socket::{GRAPHQL_SUBPROTOCOLS, SocketMessage, socket_message};
 
@@ -119,8 +120,9 @@ fn within<T>(operations: Vec<T>) -> Result<Vec<T>, OperationError> {
     }
 }
 
-/// One thing that a request asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// One thing that a request asks for. Audit lines have it whole: `{"protocol":"mcp","asks":"call","method":"tools/call","tool":"search"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "protocol", rename_all = "kebab-case")]
 pub enum Operation {
     /// By GraphQL.
     Graphql(GraphqlOperation),
@@ -131,6 +133,18 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// The names in it, which the client made up.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let (first, second, more): (Option<&str>, Option<&str>, &[Box<str>]) = match self {
+            Operation::Graphql(GraphqlOperation::Document(root)) => (root.name.as_deref(), None, &root.fields),
+            Operation::Graphql(GraphqlOperation::Persisted { key }) => (Some(key), None, &[]),
+            Operation::JsonRpc(JsonRpcMessage::Call { method }) => (Some(method), None, &[]),
+            Operation::Mcp(McpMessage::Call { method, tool }) => (Some(method), tool.as_deref(), &[]),
+            Operation::JsonRpc(_) | Operation::Mcp(_) => (None, None, &[]),
+        };
+        first.into_iter().chain(second).chain(more.iter().map(AsRef::as_ref))
+    }
+
     /// The protocol it was read by.
     pub fn protocol(&self) -> BodyProtocol {
         match self {
@@ -142,7 +156,8 @@ impl Operation {
 }
 
 /// What a GraphQL operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OperationKind {
     /// Reads.
     Query,
@@ -164,16 +179,20 @@ impl OperationKind {
 }
 
 /// One GraphQL operation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "asks", rename_all = "snake_case")]
 pub enum GraphqlOperation {
     /// With its text.
     Document(RootSelection),
-    /// By the name or hash under which the server knows its text.
-    Persisted(Box<str>),
+    /// By what the server knows its text under.
+    Persisted {
+        /// A name or a hash.
+        key: Box<str>,
+    },
 }
 
 /// What an operation selects at its root.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RootSelection {
     /// Query, mutation or subscription.
     pub kind: OperationKind,
@@ -184,16 +203,21 @@ pub struct RootSelection {
 }
 
 /// One JSON-RPC message from the client.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "asks", rename_all = "snake_case")]
 pub enum JsonRpcMessage {
-    /// A request or a notification, by its method.
-    Call(Box<str>),
+    /// A request or a notification.
+    Call {
+        /// Its method.
+        method: Box<str>,
+    },
     /// An answer to a request of the server.
     Response,
 }
 
 /// One message of an MCP client, or what it asks for without one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "asks", rename_all = "snake_case")]
 pub enum McpMessage {
     /// A request or a notification.
     Call {
@@ -218,8 +242,8 @@ impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Operation::Graphql(GraphqlOperation::Document(root)) => root.fmt(f),
-            Operation::Graphql(GraphqlOperation::Persisted(key)) => write!(f, "persisted query {}", Shown(key)),
-            Operation::JsonRpc(JsonRpcMessage::Call(method)) | Operation::Mcp(McpMessage::Call { method, tool: None }) => {
+            Operation::Graphql(GraphqlOperation::Persisted { key }) => write!(f, "persisted query {}", Shown(key)),
+            Operation::JsonRpc(JsonRpcMessage::Call { method }) | Operation::Mcp(McpMessage::Call { method, tool: None }) => {
                 Shown(method).fmt(f)
             }
             Operation::Mcp(McpMessage::Call { method, tool: Some(tool) }) => write!(f, "{} {}", Shown(method), Shown(tool)),

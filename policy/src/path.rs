@@ -65,7 +65,7 @@ pub enum PathError {
 
 /// A path in canonical form: begins with `/`, without dot segments, empty segments (but a last one), path parameters, control
 /// bytes, or encodings that are not needed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CanonicalPath {
     text: Box<str>,
     kept_slash: bool,

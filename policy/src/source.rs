@@ -97,6 +97,14 @@ impl Sources {
         Sources(vec![Source::new(name, content)])
     }
 
+    /// The same with one more file.
+    #[must_use]
+    pub fn with(&self, name: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        let mut files = self.0.clone();
+        files.push(Source::new(name, content));
+        Sources(files)
+    }
+
     /// The files, each with its id. More than a `u16` can count are not listed; the loader refuses far fewer.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
         (0..=u16::MAX).map(SourceId).zip(&self.0)

@@ -5,6 +5,7 @@
 //! and a place where ids were seen costs one entry however many there were.
 
 mod adopt;
+mod deep;
 mod key;
 mod paths;
 mod rule;
@@ -13,7 +14,8 @@ mod segment;
 mod tests;
 mod traffic;
 
-pub use adopt::Adopted;
+pub use adopt::{Adopted, Covers};
+pub use deep::{Carrier, is_nameable};
 pub use rule::{AllowedRequest, Requests, Stands, SuggestedBinary, SuggestedEndpoint, SuggestedEntry, SuggestedRule};
 pub use traffic::{Observed, Seen, TooVaried, Traffic};
 

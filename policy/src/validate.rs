@@ -19,6 +19,8 @@ mod rule;
 mod sandbox;
 mod websocket;
 
+pub(crate) use body::DEFAULT_LIMIT;
+
 use crate::diagnostic::{Code, Diagnostics};
 use crate::document::Document;
 use crate::load::MiddlewareSchema;

@@ -155,7 +155,7 @@ fn add_rule(endpoint: &Endpoint, place: &str, rule: &str) -> String {
 
 fn operation_steps(endpoint: &Endpoint, facts: &Facts<'_>, place: &str) -> Vec<String> {
     let operation = facts.request.and_then(|request| request.operation);
-    if let Some(Operation::Graphql(GraphqlOperation::Persisted(key))) = operation {
+    if let Some(Operation::Graphql(GraphqlOperation::Persisted { key })) = operation {
         let key = quoted(&cut(key));
         return vec![format!(
             "send the query's text; or, in {place}, say what the server knows by this name:\npersisted_queries: allow_registered\ngraphql_persisted_queries:\n  {key}: {{ operation_type: query, fields: [\"…\"] }}"

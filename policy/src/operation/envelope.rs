@@ -99,7 +99,7 @@ fn asked(
     // A hash of the document itself only registers it.
     let hash = hash.filter(|hash| query.is_none_or(|text| !is_hash_of(hash, text)));
     let persisted = ids.iter().copied().chain(hash);
-    operations.extend(persisted.map(|key| GraphqlOperation::Persisted(key.into())));
+    operations.extend(persisted.map(|key| GraphqlOperation::Persisted { key: key.into() }));
     if operations.is_empty() {
         return Err(OperationError::NoQuery);
     }

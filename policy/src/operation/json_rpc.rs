@@ -8,7 +8,7 @@ const MEMBERS: [&str; 6] = ["jsonrpc", "method", "params", "id", "result", "erro
 pub(super) fn request(sent: &Sent<'_>) -> Result<Vec<JsonRpcMessage>, OperationError> {
     messages(sent, |message| {
         Ok(match message {
-            Message::Call { method, .. } => JsonRpcMessage::Call(method.into()),
+            Message::Call { method, .. } => JsonRpcMessage::Call { method: method.into() },
             Message::Response => JsonRpcMessage::Response,
         })
     })

@@ -48,6 +48,7 @@ fn one(message: &Message<'_>, tool_names: ToolNames) -> Result<McpMessage, Opera
     })
 }
 
-fn is_strict(name: &str) -> bool {
+/// `[A-Za-z0-9_.-]{1,128}`.
+pub(crate) fn is_strict(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }

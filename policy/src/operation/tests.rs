@@ -105,7 +105,7 @@ proptest! {
         }).collect();
         let body = serde_json::Value::from(messages).to_string();
         let read = read(BodyProtocol::JsonRpc, "POST", None, Media::Json, body.as_bytes()).unwrap();
-        let expected: Vec<Operation> = calls.iter().map(|(method, _)| Operation::JsonRpc(JsonRpcMessage::Call(method.as_str().into()))).collect();
+        let expected: Vec<Operation> = calls.iter().map(|(method, _)| Operation::JsonRpc(JsonRpcMessage::Call { method: method.as_str().into() })).collect();
         prop_assert_eq!(read, expected);
     }
 }

@@ -13,7 +13,7 @@ use crate::operation::{BodyProtocol, BodyReading};
 use crate::path::EncodedSlash;
 
 /// How the traffic is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Not at all: host, port and binary decide (`protocol` left out).
@@ -29,6 +29,16 @@ pub enum Protocol {
     JsonRpc,
     /// HTTP requests by the MCP methods and tools in them.
     Mcp,
+}
+
+impl From<BodyProtocol> for Protocol {
+    fn from(protocol: BodyProtocol) -> Self {
+        match protocol {
+            BodyProtocol::Graphql => Protocol::Graphql,
+            BodyProtocol::JsonRpc => Protocol::JsonRpc,
+            BodyProtocol::Mcp => Protocol::Mcp,
+        }
+    }
 }
 
 /// What happens to TLS.
@@ -98,11 +108,7 @@ impl Endpoint {
             Traffic::L4 => Protocol::L4,
             Traffic::Rest(_) => Protocol::Rest,
             Traffic::WebSocket(_) => Protocol::WebSocket,
-            Traffic::Body(rules) => match rules.protocol() {
-                BodyProtocol::Graphql => Protocol::Graphql,
-                BodyProtocol::JsonRpc => Protocol::JsonRpc,
-                BodyProtocol::Mcp => Protocol::Mcp,
-            },
+            Traffic::Body(rules) => rules.protocol().into(),
         }
     }
 

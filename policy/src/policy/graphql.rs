@@ -54,7 +54,7 @@ impl GraphqlRules {
     fn meant<'o>(&'o self, operation: &'o GraphqlOperation) -> Option<&'o RootSelection> {
         match operation {
             GraphqlOperation::Document(root) => Some(root),
-            GraphqlOperation::Persisted(key) => self.persisted.get(key),
+            GraphqlOperation::Persisted { key } => self.persisted.get(key),
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct JsonRpcRule {
 impl JsonRpcRules {
     pub(crate) fn judge(&self, message: &JsonRpcMessage) -> Judgement {
         match message {
-            JsonRpcMessage::Call(method) => judge(
+            JsonRpcMessage::Call { method } => judge(
                 &self.deny,
                 &self.allow,
                 |rule| rule.label,
@@ -35,7 +35,7 @@ impl JsonRpcRules {
     }
 
     pub(super) fn trace(&self, message: &JsonRpcMessage) -> Vec<Held> {
-        let JsonRpcMessage::Call(method) = message else {
+        let JsonRpcMessage::Call { method } = message else {
             return Vec::new();
         };
         let held = |rule: &JsonRpcRule| (rule.label, (!rule.matches(method)).then_some("method"));

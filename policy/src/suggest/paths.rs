@@ -57,6 +57,16 @@ impl Paths {
     }
 }
 
+/// A path as a glob of itself, or of what was written down of it.
+pub(super) fn path_glob(path: &str) -> String {
+    let mut glob = String::with_capacity(path.len());
+    for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
+        glob.push('/');
+        glob.push_str(&literal(segment));
+    }
+    glob
+}
+
 /// A glob, and the path that it was made from where it is for that one only.
 struct Pattern {
     glob: String,

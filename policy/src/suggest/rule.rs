@@ -3,8 +3,12 @@
 use serde::Serialize;
 
 use super::adopt::Adopted;
+use super::deep::OddToolNames;
+use crate::matcher::literal_glob;
+use crate::operation::{OperationKind, ToolNames};
 use crate::path::EncodedSlash;
-use crate::policy::{Enforcement, Tls};
+use crate::policy::{Enforcement, OtherMethods, Protocol, Tls};
+use crate::validate::DEFAULT_LIMIT;
 
 /// One new rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub enum Stands {
     Borrowed,
     /// The policy's own endpoints for the host only audit.
     Audits,
+    /// A server's stream was used, and its calls are not in the audit lines.
+    StreamsOnly,
 }
 
 /// The value of a rule.
@@ -73,11 +79,38 @@ enum Ports {
 /// What may be requested, where requests are read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Requests {
-    protocol: &'static str,
+    protocol: Protocol,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
     enforcement: Enforcement,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     allow_encoded_slash: bool,
+    #[serde(flatten)]
+    options: Options,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     rules: Vec<AllowedRequest>,
+}
+
+/// Options of the body protocols, where they are not the usual ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Options {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graphql_max_body_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json_rpc: Option<BodyOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mcp: Option<BodyOptions>,
+}
+
+/// Of `json_rpc` and `mcp`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct BodyOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_body_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict_tool_names: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_all_known_mcp_methods: Option<bool>,
 }
 
 /// One entry of `rules`.
@@ -87,23 +120,73 @@ pub struct AllowedRequest {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Matcher {
-    method: String,
-    path: String,
+#[serde(untagged)]
+enum Matcher {
+    Head {
+        method: String,
+        path: String,
+    },
+    Operation {
+        operation_type: OperationKind,
+        fields: Vec<String>,
+    },
+    Call {
+        method: String,
+    },
+    Tool {
+        method: String,
+        tool: String,
+    },
 }
 
 impl AllowedRequest {
     pub(super) fn new(method: &str, path: String) -> Self {
-        AllowedRequest {
-            allow: Matcher {
-                method: method.to_owned(),
-                path,
-            },
-        }
+        let method = method.to_owned();
+        let allow = Matcher::Head { method, path };
+        AllowedRequest { allow }
+    }
+
+    pub(super) fn graphql(operation_type: OperationKind, fields: &[Box<str>]) -> Self {
+        let fields = fields.iter().map(|field| literal_glob(field)).collect();
+        let allow = Matcher::Operation { operation_type, fields };
+        AllowedRequest { allow }
+    }
+
+    /// JSON-RPC methods are no globs.
+    pub(super) fn call(method: &str) -> Self {
+        let method = method.to_owned();
+        let allow = Matcher::Call { method };
+        AllowedRequest { allow }
+    }
+
+    pub(super) fn mcp(method: &str, tool: Option<&str>) -> Self {
+        let method = literal_glob(method);
+        let allow = match tool.map(literal_glob) {
+            None => Matcher::Call { method },
+            Some(tool) => Matcher::Tool { method, tool },
+        };
+        AllowedRequest { allow }
     }
 
     pub(super) fn by_path(&self) -> (&str, &str) {
-        (&self.allow.path, &self.allow.method)
+        match &self.allow {
+            Matcher::Head { method, path } => (path, method),
+            _ => ("", ""),
+        }
+    }
+
+    /// Whether it allows all that the other one does.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        match (&self.allow, &other.allow) {
+            (
+                Matcher::Operation { operation_type, fields },
+                Matcher::Operation {
+                    operation_type: other_type,
+                    fields: other_fields,
+                },
+            ) => operation_type == other_type && other_fields.iter().all(|field| fields.contains(field)),
+            (own, other) => own == other,
+        }
     }
 }
 
@@ -111,9 +194,47 @@ impl AllowedRequest {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Body {
     /// `None`: whatever is sent.
-    pub(super) requests: Option<Vec<AllowedRequest>>,
+    pub(super) requests: Option<Reading>,
     pub(super) encoded_slash: EncodedSlash,
     pub(super) adopted: Adopted,
+}
+
+/// How requests are read, and what may be requested.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reading {
+    pub(super) protocol: Protocol,
+    /// `None`: any.
+    pub(super) path: Option<String>,
+    pub(super) odd_tool_names: OddToolNames,
+    pub(super) rules: Vec<AllowedRequest>,
+}
+
+impl Reading {
+    fn options(&self, adopted: &Adopted) -> Options {
+        let reading = adopted.reading.filter(|_| adopted.protocol == Some(self.protocol));
+        let limit = reading.map(|reading| reading.limit).filter(|limit| *limit != DEFAULT_LIMIT);
+        let any_name = reading.map_or(self.odd_tool_names == OddToolNames::Seen, |reading| {
+            reading.tool_names == ToolNames::Any
+        });
+        let mcp = BodyOptions {
+            max_body_bytes: limit,
+            strict_tool_names: any_name.then_some(false),
+            allow_all_known_mcp_methods: (reading.is_some() && adopted.other_methods == Some(OtherMethods::Pass)).then_some(true),
+        };
+        let mcp = Some(mcp).filter(|options| *options != BodyOptions::default());
+        match self.protocol {
+            Protocol::Graphql => Options {
+                graphql_max_body_bytes: limit,
+                ..Options::default()
+            },
+            Protocol::JsonRpc => Options {
+                json_rpc: mcp,
+                ..Options::default()
+            },
+            Protocol::Mcp => Options { mcp, ..Options::default() },
+            Protocol::L4 | Protocol::Rest | Protocol::WebSocket => Options::default(),
+        }
+    }
 }
 
 impl SuggestedEndpoint {
@@ -130,11 +251,13 @@ impl SuggestedEndpoint {
                 _ => Ports::Ports(ports),
             },
             tls: (adopted.tls == Tls::Skip).then_some(Tls::Skip),
-            requests: requests.map(|rules| Requests {
-                protocol: "rest",
+            requests: requests.map(|reading| Requests {
+                protocol: reading.protocol,
                 enforcement: adopted.enforcement,
                 allow_encoded_slash: adopted.encoded_slash.unwrap_or(encoded_slash) == EncodedSlash::Keep,
-                rules,
+                options: reading.options(&adopted),
+                path: reading.path,
+                rules: reading.rules,
             }),
             allowed_ips: adopted.allowed_ips,
         }

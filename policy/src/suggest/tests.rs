@@ -106,7 +106,7 @@ impl Log {
 
     fn rules(&self, taken: &[&str]) -> serde_json::Value {
         let taken: BTreeSet<String> = taken.iter().map(|key| (*key).to_owned()).collect();
-        let rules = self.0.rules(|_, _| Adopted::default(), taken);
+        let rules = self.0.rules(|_, _, _| Adopted::default(), taken);
         rules
             .into_iter()
             .map(|rule| (rule.key, serde_json::to_value(rule.entry).unwrap()))

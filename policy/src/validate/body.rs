@@ -8,7 +8,7 @@ use crate::operation::{BodyProtocol, BodyReading, ToolNames};
 use crate::policy::{BodyRules, OperationRules, Tls, Traffic};
 
 /// What a body may have where nothing else is written.
-const DEFAULT_LIMIT: usize = 65_536;
+pub(crate) const DEFAULT_LIMIT: usize = 65_536;
 
 pub(super) fn compile(section: &mut EndpointSection, protocol: BodyProtocol, tls: Tls, found: &mut Diagnostics) -> Option<Traffic> {
     lists::refuse_tls_skip(section, tls, found);

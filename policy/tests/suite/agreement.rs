@@ -92,8 +92,8 @@ fn operation() -> impl Strategy<Value = Operation> {
                 fields: fields.into_iter().map(Into::into).collect(),
             }))
         }),
-        Just(Operation::Graphql(GraphqlOperation::Persisted("x".into()))),
-        name().prop_map(|method| Operation::JsonRpc(JsonRpcMessage::Call(method.into()))),
+        Just(Operation::Graphql(GraphqlOperation::Persisted { key: "x".into() })),
+        name().prop_map(|method| Operation::JsonRpc(JsonRpcMessage::Call { method: method.into() })),
         Just(Operation::JsonRpc(JsonRpcMessage::Response)),
         name().prop_map(|method| Operation::Mcp(McpMessage::Call {
             method: method.into(),

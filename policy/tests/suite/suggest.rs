@@ -74,7 +74,7 @@ proptest! {
                 traffic.add(&Observed { host: &host, port: *port, binary: *binary, seen }).unwrap();
             }
         }
-        let policy = loaded(traffic.rules(|_, _| Adopted::default(), BTreeSet::new()));
+        let policy = loaded(traffic.rules(|_, _, _| Adopted::default(), BTreeSet::new()));
         for request in &requests {
             prop_assert!(passes(&policy, request), "{:?} of {:?}", request, requests);
         }

@@ -4,7 +4,7 @@
 //! version does not know are passed over.
 
 use serde::Deserialize;
-use tollgate_policy::{Host, Reason};
+use tollgate_policy::{Host, Operation, Reason};
 
 use super::vocabulary::{Adapter, Decision, Protocol};
 
@@ -27,7 +27,13 @@ pub struct Entry {
     /// The path, without query.
     pub path: Option<String>,
     /// What a body or message asked for, where rules are about that.
-    pub operation: Option<serde_json::Value>,
+    pub operation: Option<String>,
+    /// The same in full.
+    #[serde(default)]
+    pub operations: Option<Vec<Operation>>,
+    /// Messages of a WebSocket.
+    #[serde(default)]
+    pub messages: Option<u64>,
     /// What was decided.
     pub decision: Decision,
     /// Why.

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use tollgate_policy::{Host, Reason};
+use tollgate_policy::{Host, Operation, Reason};
 
 use super::id::{ConnectionId, RequestId};
 use super::line;
@@ -134,6 +134,10 @@ pub struct Event<'a> {
     pub rule: Option<&'a str>,
     /// What the body asked for, where the rules are about that: the operation, call or tool that decided, or all of them. Names only.
     pub operation: Option<&'a str>,
+    /// All of that, each once and in full; `None` where there is none, or where it is more than a line should hold.
+    pub operations: Option<&'a [Operation]>,
+    /// On the last line of a WebSocket: how many of the client's messages were judged as a whole and passed.
+    pub messages: Option<u64>,
     /// The addresses the host resolved to, as far as they were asked for.
     pub addresses: &'a [IpAddr],
     /// The payment in the request.
@@ -172,6 +176,8 @@ impl<'a> Event<'a> {
             policy: None,
             rule: None,
             operation: None,
+            operations: None,
+            messages: None,
             addresses: &[],
             payment: None,
             verdict: None,

@@ -56,8 +56,8 @@ impl Difference<'_> {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     let operator = Config::load(arguments.config.as_deref())?;
-    let old = PolicyText::read(&arguments.old, &operator)?;
-    let new = PolicyText::read(&arguments.new, &operator)?;
+    let old = PolicyText::read(&arguments.old.clone().into(), &operator)?;
+    let new = PolicyText::read(&arguments.new.clone().into(), &operator)?;
     let stanzas = Stanzas {
         operator: &operator.payments,
     };

@@ -23,6 +23,10 @@ pub(super) fn error(text: impl Display) {
 
 /// How findings look on stderr: coloured on a terminal, unless `NO_COLOR` or `TERM=dumb` say otherwise.
 pub(super) fn style() -> Style {
+    // Colour is otherwise forced wherever `CI` is set, also on a terminal that shows the codes as they are.
+    if std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb") {
+        return Style::Plain;
+    }
     match AutoStream::choice(&io::stderr()) {
         ColorChoice::Never => Style::Plain,
         _ => Style::Coloured,

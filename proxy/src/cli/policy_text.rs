@@ -1,7 +1,5 @@
 //! A policy that a command works on, together with its text.
 
-use std::path::Path;
-
 use tollgate_policy::load::Limits;
 use tollgate_policy::{Diagnostic, Loaded, Policy, Sources, Style, load_within};
 
@@ -20,13 +18,11 @@ pub(super) struct PolicyText {
 
 impl PolicyText {
     /// Reads a policy, or says in the words of `tollgate check` why it can't be used.
-    pub(super) fn read(path: &Path, operator: &Config) -> Result<Self, CliError> {
-        let sources = PolicyPaths::from(path.to_owned())
-            .read()
-            .map_err(|error| ConfigError::unreadable(&error.path, &error.source))?;
+    pub(super) fn read(paths: &PolicyPaths, operator: &Config) -> Result<Self, CliError> {
+        let sources = paths.read().map_err(|error| ConfigError::unreadable(&error.path, &error.source))?;
         let policy = load(&sources, operator).map_err(CliError::Policy)?;
         Ok(PolicyText {
-            name: path.display().to_string(),
+            name: paths.to_string(),
             sources,
             policy,
         })

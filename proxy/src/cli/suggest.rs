@@ -35,9 +35,10 @@ pub(super) struct Arguments {
     /// Files of audit lines; `-` is standard input
     #[arg(required = true, value_name = "AUDIT")]
     files: Vec<PathBuf>,
-    /// Suggest only what this policy does not allow yet, and print it with the new rules in it
-    #[arg(long, value_name = "FILE")]
-    policy: Option<PathBuf>,
+    /// Suggest only what this policy does not allow yet, and print it with the new rules in it; of several files, or a folder of them,
+    /// print one more file
+    #[arg(long, value_name = "PATH")]
+    policy: Vec<PathBuf>,
     /// The operator's settings, against which the policy is checked
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -86,11 +87,10 @@ pub enum SuggestError {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, CliError> {
     let operator = Config::load(arguments.config.as_deref())?;
-    let standing = arguments
-        .policy
-        .as_deref()
-        .map(|path| PolicyText::read(path, &operator))
-        .transpose()?;
+    let standing = match arguments.policy.as_slice() {
+        [] => None,
+        paths => Some(PolicyText::read(&paths.to_vec().into(), &operator)?),
+    };
     let mut lesson = Lesson::new(standing.as_ref().map(|standing| &standing.policy));
     let mut skipped = 0;
     for path in &arguments.files {
@@ -146,7 +146,7 @@ fn suggestion(lesson: &Lesson<'_>, standing: Option<&PolicyText>, operator: &Con
         .flat_map(|standing| standing.policy.rule_keys().map(str::to_owned))
         .collect();
     let rules: Vec<SuggestedRule> = lesson.traffic.rules(
-        |host, port| standing.map_or_else(Adopted::default, |standing| Adopted::from(&standing.policy, host, port)),
+        |host, port, covers| standing.map_or_else(Adopted::default, |standing| Adopted::from(&standing.policy, host, port, covers)),
         taken,
     );
     let remarks = render::remarks(lesson);
@@ -155,11 +155,7 @@ fn suggestion(lesson: &Lesson<'_>, standing: Option<&PolicyText>, operator: &Con
     };
     let mut files = standing.sources.iter();
     let (Some((_, only)), None) = (files.next(), files.next()) else {
-        let what = format!(
-            "--policy {}: rules can be put into one file, not into a folder of them",
-            standing.name
-        );
-        return Err(CliError::Usage(what));
+        return fragment(&render::policy(&remarks, &rules), standing, operator);
     };
     if let Some(joined) = join::insert(only.text(), &remarks, &rules)
         && policy_text::load(&Sources::one("suggestion", joined.as_str()), operator).is_ok()
@@ -175,6 +171,14 @@ fn suggestion(lesson: &Lesson<'_>, standing: Option<&PolicyText>, operator: &Con
         standing.name
     ));
     Ok(rewritten)
+}
+
+/// One more file for a policy of several: it must load beside them.
+fn fragment(text: &str, standing: &PolicyText, operator: &Config) -> Result<String, CliError> {
+    match policy_text::load(&standing.sources.with("suggestion", text), operator) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(errors) => Err(SuggestError::Unloadable(errors).into()),
+    }
 }
 
 /// What is printed must load: a suggestion with errors helps nobody.

@@ -11,6 +11,7 @@ use super::answer;
 use super::connection::Client;
 use super::engine::Engine;
 use super::head::Head;
+use super::websocket::Said;
 use crate::audit::{
     Adapter, Decision, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, VerdictRecord, X402Version,
 };
@@ -44,6 +45,7 @@ pub(crate) struct Record<'e> {
     policy: Option<String>,
     rule: Option<String>,
     operation: Option<Box<Asked>>,
+    messages: Option<u64>,
     pub(crate) payment: Option<PaymentRecord>,
     payment_labels: Option<(X402Version, PaymentScheme)>,
     amount: Option<(AssetLabel, f64)>,
@@ -102,6 +104,7 @@ impl<'e> Record<'e> {
             policy: None,
             rule: None,
             operation: None,
+            messages: None,
             payment: None,
             payment_labels: None,
             amount: None,
@@ -211,6 +214,12 @@ impl<'e> Record<'e> {
         }
     }
 
+    /// What passed over a WebSocket whose messages are judged.
+    pub(crate) fn said(&mut self, said: &Said) {
+        self.messages = Some(said.messages);
+        self.operation = said.asked().map(Box::new);
+    }
+
     /// The answer had begun when it broke.
     pub(crate) fn broken(&mut self, reason: Reason) {
         self.reason = Some(reason);
@@ -299,6 +308,8 @@ impl<'e> Record<'e> {
             policy: self.policy.as_deref(),
             rule: self.rule.as_deref(),
             operation: self.operation.as_deref().map(Asked::as_str),
+            operations: self.operation.as_deref().and_then(Asked::different),
+            messages: self.messages,
             addresses: &self.addresses,
             payment: self.payment.as_ref(),
             verdict: self.verdict.as_ref(),

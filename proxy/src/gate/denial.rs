@@ -9,6 +9,8 @@ use http::StatusCode;
 use serde::Serialize;
 use tollgate_policy::{Authority, Group, Reason};
 
+use super::Asked;
+
 /// The level at which a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -49,21 +51,6 @@ pub struct PaymentFacts {
     /// SHA-256 naming the authorisation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce_hash: Option<String>,
-}
-
-/// What a body asks for, in names that may be written down: an operation, a call, a tool; never an argument.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked(String);
-
-impl Asked {
-    pub(super) fn new(names: String) -> Self {
-        Asked(names)
-    }
-
-    /// The names.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Why a request was refused, and what the client is told.

@@ -3,6 +3,7 @@
 //! In: a [`Request`] (or its parts, as far as they are known) and the [`Ruleset`] that was in force when it came. Out: what the flow
 //! may do with it, or a [`Denial`]. Nothing here moves a byte; the one thing it waits for is the verdict.
 
+pub mod asked;
 mod caller;
 mod denial;
 pub mod lints;
@@ -22,8 +23,9 @@ use http::HeaderMap;
 use tokio::sync::watch;
 use tollgate_policy::{Authority, BodyReading, Explanation, LoopbackDial, Messages, Operation, Reason};
 
+pub use asked::{Asked, Different};
 pub use caller::Caller;
-pub use denial::{Asked, Denial, Layer, PaymentFacts, Subject};
+pub use denial::{Denial, Layer, PaymentFacts, Subject};
 pub use request::Request;
 pub use route::Route;
 pub use ruleset::{PaymentTerms, Ruleset};

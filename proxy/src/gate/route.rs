@@ -89,31 +89,20 @@ pub(super) fn read(request: &Request<'_>, route: &Route<'_>, reading: BodyReadin
 pub(super) fn operations<'r>(rules: &'r Ruleset, request: &Request<'_>, operations: &[Operation]) -> Result<Route<'r>, Denial> {
     let facts = facts(request);
     let (decision, facts) = rules.policy.decide_each(&facts, operations);
-    let shown = match (decision.reason(), facts.request.and_then(|request| request.operation)) {
-        (Some(_), Some(operation)) => operation.to_string(),
-        _ => all(operations),
+    let asked = match (decision.reason(), facts.request.and_then(|request| request.operation)) {
+        (Some(_), Some(decisive)) => Asked::deciding(decisive, operations),
+        _ => Asked::of(operations),
     };
-    let shown = Asked::new(shown);
     match route(decision, &facts, request.caller) {
         Ok(route) => Ok(Route {
-            operation: Some(Box::new(shown)),
+            operation: Some(Box::new(asked)),
             ..route
         }),
         Err(denial) => Err(Denial {
-            operation: Some(Box::new(shown)),
+            operation: Some(Box::new(asked)),
             ..denial
         }),
     }
-}
-
-/// As many as a line should hold.
-fn all(operations: &[Operation]) -> String {
-    const SHOWN: usize = 8;
-    let mut shown: Vec<String> = operations.iter().take(SHOWN).map(ToString::to_string).collect();
-    if operations.len() > SHOWN {
-        shown.push(format!("{} more", operations.len() - SHOWN));
-    }
-    shown.join(", ")
 }
 
 /// What the policy is asked about a request, as far as its head says.

@@ -41,7 +41,11 @@ hint: did you mean `host`?
 fn on_a_terminal(dir: &Path, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new("script");
     command.args(["-qec", &format!("{} check bad.yaml", binary().display()), "/dev/null"]);
-    command.env_remove("NO_COLOR").env("TERM", "xterm").envs(variables.iter().copied());
+    command
+        .env_remove("NO_COLOR")
+        .env_remove("CI")
+        .env("TERM", "xterm")
+        .envs(variables.iter().copied());
     let output = command.current_dir(dir).stdin(Stdio::null()).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -53,11 +57,15 @@ async fn colour_is_for_terminals_that_want_it() {
     let text = on_a_terminal(dir.path(), &[]);
     assert!(text.contains("\u{1b}[31merror[unknown-key]"), "{text:?}");
     for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        let text = on_a_terminal(dir.path(), &[variable]);
-        assert!(
-            text.contains("error[unknown-key]") && !text.contains('\u{1b}'),
-            "{variable:?}: {text:?}"
-        );
+        // Build servers set `CI`, which is no wish for colour.
+        for ci in [None, Some(("CI", "true"))] {
+            let variables: Vec<_> = ci.into_iter().chain([variable]).collect();
+            let text = on_a_terminal(dir.path(), &variables);
+            assert!(
+                text.contains("error[unknown-key]") && !text.contains('\u{1b}'),
+                "{variables:?}: {text:?}"
+            );
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `tollgate suggest`: traffic through the real binary, learned from, and played again under what was suggested.
 
+mod bodies;
+
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tollgate_tests::authority::{Alpn, Authority};

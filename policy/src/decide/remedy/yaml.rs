@@ -52,12 +52,12 @@ pub(super) fn allow_operation(operation: &Operation) -> Option<String> {
             let fields: Vec<String> = root.fields.iter().map(|field| quoted(&literal_glob(field))).collect();
             format!("operation_type: {}, fields: [{}]", root.kind.as_str(), fields.join(", "))
         }
-        Operation::JsonRpc(JsonRpcMessage::Call(method)) => format!("method: {}", quoted(method)),
+        Operation::JsonRpc(JsonRpcMessage::Call { method }) => format!("method: {}", quoted(method)),
         Operation::Mcp(McpMessage::Call { method, tool: None }) => format!("method: {}", quoted(&literal_glob(method))),
         Operation::Mcp(McpMessage::Call { method, tool: Some(tool) }) => {
             format!("method: {}, tool: {}", quoted(method), quoted(&literal_glob(tool)))
         }
-        Operation::Graphql(GraphqlOperation::Persisted(_)) | Operation::JsonRpc(_) | Operation::Mcp(_) => return None,
+        Operation::Graphql(GraphqlOperation::Persisted { .. }) | Operation::JsonRpc(_) | Operation::Mcp(_) => return None,
     };
     Some(format!("- allow: {{ {matcher} }}"))
 }

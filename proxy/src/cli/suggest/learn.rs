@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_policy::suggest::{Adopted, Observed, Seen, TooVaried, Traffic};
+use tollgate_policy::suggest::{Adopted, Carrier, Covers, Observed, Seen, TooVaried, Traffic, is_nameable};
 use tollgate_policy::{
-    Caller, CanonicalPath, EncodedSlash, Facts, Group, Host, HttpFacts, Inspection, Policy, Process, Reason, WEBSOCKET_TEXT,
+    Caller, CanonicalPath, EncodedSlash, Facts, Group, Host, HttpFacts, Inspection, Operation, Policy, Process, Reason, WEBSOCKET_TEXT,
 };
 
 use super::lines::Broken;
@@ -34,10 +34,16 @@ pub(super) enum LeftOut {
     UnknownCaller,
     /// The method is `*`, which in a rule is any.
     Unnameable,
-    /// A message after a WebSocket's upgrade.
-    Message,
-    /// What a body asked for, on an endpoint whose rules are about that.
-    Operation,
+    /// A binary message on a WebSocket.
+    Binary,
+    /// More operations than a line lists.
+    ManyOperations,
+    /// The name of a query that the server knows.
+    Persisted,
+    /// An answer to a call that nobody made, or a call of `*`.
+    NoCall,
+    /// It was refused before its body was read, which the policy's rules are about.
+    UnreadBody,
 }
 
 /// The method of binary messages in audit lines.
@@ -80,38 +86,43 @@ impl<'p> Lesson<'p> {
             // A head that could not be read as far as its host was denied for that, whatever the reason is called.
             let unread = (entry.decision == Decision::Deny).then_some(entry.reason_code).flatten();
             let left = left.or(unread.map(|reason| LeftOut::Denied(reason.as_str())));
-            let left = left.ok_or_else(|| shape("what was let out has a `host` and a `port`"))?;
-            self.leave_out(left);
+            self.lines += 1;
+            self.leave_out(left.ok_or_else(|| shape("what was let out has a `host` and a `port`"))?);
             return Ok(());
         };
-        let need = match left {
-            Some(left) => Need::Left(left),
-            None => self.need(entry, host, port, seen(entry, path.as_ref()).map_err(shape)?),
-        };
-        let seen = match need {
-            Need::Some(seen) => seen,
-            Need::Left(left) => {
-                self.leave_out(left);
-                if entry.adapter == Adapter::Connect {
-                    return Ok(());
-                }
-                Seen::Refused
-            }
-            Need::None => {
-                self.lines += 1;
-                return Ok(());
-            }
-        };
-        if !matches!(seen, Seen::Refused) {
-            self.lines += 1;
-        }
+        self.lines += 1;
         let binary = entry.process.as_ref().map(|process| process.binary.as_str());
-        let observed = Observed { host, port, binary, seen };
-        self.traffic.add(&observed).map_err(Unlearnable::TooVaried)
+        let learn = |lesson: &mut Self, seen| {
+            let observed = Observed { host, port, binary, seen };
+            lesson.traffic.add(&observed).map_err(Unlearnable::TooVaried)
+        };
+        let needs = match left {
+            Some(left) => vec![Need::Left(left)],
+            None => all_seen(entry, path.as_ref())
+                .map_err(shape)?
+                .into_iter()
+                .map(|part| match part {
+                    Part::Seen(seen) => self.need(entry, host, port, seen),
+                    Part::Left(left) => Need::Left(left),
+                })
+                .collect(),
+        };
+        for need in needs {
+            match need {
+                Need::None => {}
+                Need::Some(seen) => learn(self, seen)?,
+                Need::Left(left) => {
+                    self.leave_out(left);
+                    if entry.adapter != Adapter::Connect {
+                        learn(self, Seen::Refused)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn leave_out(&mut self, left: LeftOut) {
-        self.lines += 1;
         *self.left_out.entry(left).or_default() += 1;
     }
 
@@ -122,14 +133,26 @@ impl<'p> Lesson<'p> {
             binary: process.binary.clone(),
             ancestors: process.ancestors.clone(),
         });
+        let head = |method, path| HttpFacts {
+            method,
+            path,
+            query: None,
+            operation: None,
+        };
         let request = match seen {
-            Seen::Request { method, path } => Some(HttpFacts {
-                method,
-                path,
-                query: None,
-                operation: None,
-            }),
-            _ => None,
+            Seen::Request { method, path } => Some(head(method, path)),
+            Seen::Message { path } => Some(head(WEBSOCKET_TEXT, path)),
+            Seen::Operation { path, operation, carrier } => {
+                let method = match carrier {
+                    Carrier::Message => WEBSOCKET_TEXT,
+                    Carrier::Request => entry.method.as_deref().unwrap_or_default(),
+                };
+                Some(HttpFacts {
+                    operation: Some(operation),
+                    ..head(method, path)
+                })
+            }
+            Seen::Connection | Seen::Bytes | Seen::Refused => None,
         };
         let facts = Facts {
             host,
@@ -150,7 +173,8 @@ impl<'p> Lesson<'p> {
             Reason::DeniedByRule => Need::Left(LeftOut::DenyRule),
             // What was asked for beside the path is not in the line; whoever decided at the time had seen it.
             Reason::QueryNotAllowed | Reason::OperationNotAllowed if entry.decision == Decision::Allow => Need::None,
-            Reason::OperationNotAllowed => Need::Left(LeftOut::Denied(refusal.reason.as_str())),
+            // None that the endpoint's protocol has.
+            Reason::MethodNotAllowed if self.is_read_by_body(host, port, &seen) => Need::Left(LeftOut::Denied(refusal.reason.as_str())),
             _ => {
                 let whoever = Facts {
                     caller: Caller::NotEnforced,
@@ -161,8 +185,11 @@ impl<'p> Lesson<'p> {
                     return Need::Left(LeftOut::UnknownCaller);
                 }
                 match seen {
+                    Seen::Request { .. } if self.is_read_by_body(host, port, &seen) => Need::Left(LeftOut::UnreadBody),
                     // Endpoints of one host and port have to agree on it, and the policy's own refuse it.
-                    Seen::Request { path, .. } if path.has_encoded_slash() && Adopted::from(policy, host, port).refuses_encoded_slash() => {
+                    Seen::Request { path, .. }
+                        if path.has_encoded_slash() && Adopted::from(policy, host, port, Covers::Anything).refuses_encoded_slash() =>
+                    {
                         Need::Left(LeftOut::Denied(Reason::PathNotCanonical.as_str()))
                     }
                     seen => Need::Some(seen),
@@ -170,6 +197,22 @@ impl<'p> Lesson<'p> {
             }
         }
     }
+}
+
+impl Lesson<'_> {
+    /// Whether the policy tells such requests apart by their bodies.
+    fn is_read_by_body(&self, host: &Host, port: u16, seen: &Seen<'_>) -> bool {
+        match (self.standing, seen) {
+            (Some(policy), Seen::Request { path, .. }) => Adopted::from(policy, host, port, Covers::Path(path)).is_read_by_body(),
+            _ => false,
+        }
+    }
+}
+
+/// A part of what a line tells.
+enum Part<'a> {
+    Seen(Seen<'a>),
+    Left(LeftOut),
 }
 
 /// Why a line is not need, whatever the policy.
@@ -182,23 +225,51 @@ fn left_out(entry: &Entry) -> Result<Option<LeftOut>, &'static str> {
     let may_be_allowed = |reason: &Reason| match reason.group() {
         // Others denied it although the route was allowed.
         Group::Upstream => true,
-        Group::Route => !matches!(
-            reason,
-            Reason::DeniedByRule | Reason::BinaryChanged | Reason::PolicyStale | Reason::OperationNotAllowed
-        ),
+        Group::Route => !matches!(reason, Reason::DeniedByRule | Reason::BinaryChanged | Reason::PolicyStale),
         _ => false,
     };
     if let Some(reason) = reason.filter(|reason| !may_be_allowed(reason)) {
         return Ok(Some(LeftOut::Denied(reason.as_str())));
     }
-    if entry.operation.is_some() {
-        return Ok(Some(LeftOut::Operation));
-    }
     Ok(match entry.method.as_deref() {
         Some("*") => Some(LeftOut::Unnameable),
-        Some(WEBSOCKET_TEXT | WEBSOCKET_BINARY) => Some(LeftOut::Message),
+        Some(WEBSOCKET_BINARY) => Some(LeftOut::Binary),
         _ => None,
     })
+}
+
+/// All that a line tells of.
+fn all_seen<'a>(entry: &'a Entry, path: Option<&'a CanonicalPath>) -> Result<Vec<Part<'a>>, &'static str> {
+    let head = seen(entry, path)?;
+    let Seen::Request { method, path } = head else {
+        return Ok(vec![Part::Seen(head)]);
+    };
+    // What came over a WebSocket is told by its own lines, and by the last one of its handshake.
+    let ended = entry.messages.is_some();
+    let carrier = if ended || method == WEBSOCKET_TEXT {
+        Carrier::Message
+    } else {
+        Carrier::Request
+    };
+    let mut parts = Vec::new();
+    match (&entry.operation, &entry.operations) {
+        (None, None) if method == WEBSOCKET_TEXT => parts.push(Part::Seen(Seen::Message { path })),
+        (None, None) => parts.push(Part::Seen(head)),
+        (Some(_), None) => parts.push(Part::Left(LeftOut::ManyOperations)),
+        (_, Some(operations)) => parts.extend(operations.iter().map(|operation| part(path, operation, carrier))),
+    }
+    if entry.messages.is_some_and(|count| count > 0) {
+        parts.push(Part::Seen(Seen::Message { path }));
+    }
+    Ok(parts)
+}
+
+fn part<'a>(path: &'a CanonicalPath, operation: &'a Operation, carrier: Carrier) -> Part<'a> {
+    match operation {
+        operation if is_nameable(operation) => Part::Seen(Seen::Operation { path, operation, carrier }),
+        Operation::Graphql(_) => Part::Left(LeftOut::Persisted),
+        Operation::JsonRpc(_) | Operation::Mcp(_) => Part::Left(LeftOut::NoCall),
+    }
 }
 
 fn seen<'a>(entry: &'a Entry, path: Option<&'a CanonicalPath>) -> Result<Seen<'a>, &'static str> {

@@ -22,9 +22,6 @@ pub(super) fn remarks(lesson: &Lesson<'_>) -> Vec<String> {
 fn why(left: LeftOut) -> String {
     match left {
         LeftOut::Denied(code) => match Reason::from_code(code) {
-            Some(Reason::OperationNotAllowed) => {
-                format!("{code}: operations and tools are not suggested. `tollgate explain` shows the rule that one needs.")
-            }
             Some(Reason::DeniedByRule) => format!("{code}: a deny rule matches. No allow rule can override it."),
             Some(reason) => format!("{code}: {}", decapitalised(reason.summary())),
             None => code.to_owned(),
@@ -35,11 +32,17 @@ fn why(left: LeftOut) -> String {
              tells which."
                 .to_owned()
         }
-        LeftOut::Operation => {
-            "operations, calls and tools: allow them by hand on an endpoint of their protocol (`tollgate explain` shows the rule)."
+        LeftOut::Binary => "binary messages of WebSockets, which no rule is about.".to_owned(),
+        LeftOut::ManyOperations => "requests for more operations than an audit line lists, or with longer names.".to_owned(),
+        LeftOut::Persisted => {
+            "persisted queries: only the server knows what they ask for. Say it under `graphql_persisted_queries`.".to_owned()
+        }
+        LeftOut::NoCall => "answers where nothing was asked, or calls of `*`, which in a rule would be any.".to_owned(),
+        LeftOut::UnreadBody => {
+            "requests that were refused before their body was read, which the rules there are about. A run in audit mode tells what they \
+             ask for."
                 .to_owned()
         }
-        LeftOut::Message => "messages of WebSockets: allow them by hand on an endpoint with `protocol: websocket`.".to_owned(),
         LeftOut::Unnameable => "the method `*`, which in a rule would be any method.".to_owned(),
     }
 }
@@ -64,6 +67,7 @@ fn remark(stands: Stands) -> &'static str {
         }
         Stands::Bytes => "Bytes that are not read as HTTP were seen, so host and port are all that can be judged.",
         Stands::Borrowed => "Was refused at its connection: given the requests that other programs made there.",
+        Stands::StreamsOnly => "Only a server's stream was seen, without the calls that go with it.",
         Stands::Audits => "Only audits, as the endpoints do that the policy has for this host and port.",
     }
 }

@@ -99,6 +99,7 @@ fn nothing_is_suggested_for_what_no_rule_may_allow() {
                     | "method_not_allowed"
                     | "path_not_allowed"
                     | "query_not_allowed"
+                    | "operation_not_allowed"
             );
         assert_eq!(allowed, may, "{suggestion}");
         assert_eq!(suggestion.contains(&format!("1 x {reason}: ")), !may, "{suggestion}");
@@ -135,13 +136,13 @@ fn broken_lines_are_told_apart() {
 #[test]
 fn what_a_body_asked_for_and_what_could_not_be_read_is_counted_and_not_suggested() {
     let operation = json!({ "adapter": "tunnel", "protocol": "h2", "method": "POST", "host": "api.example.com", "port": 443,
-        "path": "/graphql", "operation": "query { viewer }", "decision": "allow", "reason_code": null });
+        "path": "/graphql", "operation": "query { viewer }", "operations": null, "decision": "allow", "reason_code": null });
     let unread = json!({ "adapter": "tunnel", "protocol": "http/1.1", "method": null, "host": null, "port": null, "path": null,
         "decision": "deny", "reason_code": "method_not_allowed" });
     let policy = suggest(&[operation.to_string(), unread.to_string()], None);
     assert!(!policy.contains("/graphql") && policy.contains("network_policies: {}"), "{policy}");
     assert!(
-        policy.contains("1 x operations, calls and tools") && policy.contains("1 x method_not_allowed"),
+        policy.contains("1 x requests for more operations") && policy.contains("1 x method_not_allowed"),
         "{policy}"
     );
 }

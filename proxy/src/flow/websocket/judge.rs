@@ -12,6 +12,7 @@ use super::super::engine::Engine;
 use super::super::head::Head;
 use super::super::record::Record;
 use super::fault::Fault;
+use super::said::Said;
 use crate::audit::Protocol;
 use crate::gate::{Denial, Request, Ruleset};
 
@@ -24,10 +25,18 @@ pub(super) struct Judge<'e> {
     binary: Arc<Head>,
     addresses: Arc<[IpAddr]>,
     no_fields: HeaderMap,
+    /// What passed.
+    said: &'e mut Said,
 }
 
 impl<'e> Judge<'e> {
-    pub(super) fn new(engine: &'e Engine, connection: &'e Connection, handshake: &Head, addresses: Arc<[IpAddr]>) -> Self {
+    pub(super) fn new(
+        engine: &'e Engine,
+        connection: &'e Connection,
+        handshake: &Head,
+        addresses: Arc<[IpAddr]>,
+        said: &'e mut Said,
+    ) -> Self {
         let under = |method: &str| {
             Arc::new(Head {
                 method: Method::from_bytes(method.as_bytes()).unwrap_or_default(),
@@ -41,11 +50,12 @@ impl<'e> Judge<'e> {
             binary: under("WEBSOCKET_BINARY"),
             addresses,
             no_fields: HeaderMap::new(),
+            said,
         }
     }
 
     /// A text message, before any of it leaves.
-    pub(super) async fn text(&self, text: &str) -> Result<(), Denial> {
+    pub(super) async fn text(&mut self, text: &str) -> Result<(), Denial> {
         let judged = self.judge_text(text).await;
         if let Err(denial) = &judged {
             self.refused(&self.text, denial).await;
@@ -67,7 +77,7 @@ impl<'e> Judge<'e> {
         }
     }
 
-    async fn judge_text(&self, text: &str) -> Result<(), Denial> {
+    async fn judge_text(&mut self, text: &str) -> Result<(), Denial> {
         let engine = self.engine;
         let rules = engine.gate.rules();
         let request = self.request(&rules).await;
@@ -81,11 +91,12 @@ impl<'e> Judge<'e> {
             record.routed(&route);
             record.finish().await;
         }
+        self.said.add(&route);
         Ok(())
     }
 
     /// A binary message that begins like JSON: most servers do not ask by what kind of message it came, so it is judged as a text.
-    pub(super) async fn document(&self, bytes: &[u8]) -> Result<(), Denial> {
+    pub(super) async fn document(&mut self, bytes: &[u8]) -> Result<(), Denial> {
         let judged = match self.judge_binary(&self.engine.gate.rules()) {
             Ok(()) => self.judge_document(bytes).await,
             refused => refused,
@@ -96,7 +107,7 @@ impl<'e> Judge<'e> {
         judged
     }
 
-    async fn judge_document(&self, bytes: &[u8]) -> Result<(), Denial> {
+    async fn judge_document(&mut self, bytes: &[u8]) -> Result<(), Denial> {
         let text = String::from_utf8_lossy(bytes);
         if let Cow::Owned(_) = text {
             self.engine.gate.judge_body(self.text.path.as_str(), bytes)?;

@@ -14,6 +14,7 @@ mod handshake;
 mod inflate;
 mod judge;
 mod reader;
+mod said;
 mod upward;
 
 use std::net::IpAddr;
@@ -31,6 +32,7 @@ pub use fault::Fault;
 pub(super) use handshake::check_version;
 pub(super) use reader::text_of;
 pub use reader::{Bounds, MessageReader, Passage};
+pub(super) use said::Said;
 
 use super::answer::last_words;
 use super::connection::Connection;
@@ -110,8 +112,11 @@ impl Engine {
                     }
                 }
                 Reading::Judged(encoding) => {
-                    let judge = Judge::new(self, connection, &head, addresses);
-                    self.relay_messages(ends, encoding, judge, revoked, &mut end.traffic).await
+                    let mut said = Said::default();
+                    let judge = Judge::new(self, connection, &head, addresses, &mut said);
+                    let broken = self.relay_messages(ends, encoding, judge, revoked, &mut end.traffic).await;
+                    end.said(&said);
+                    broken
                 }
             };
             if let Some(reason) = broken {
