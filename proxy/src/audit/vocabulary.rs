@@ -107,8 +107,14 @@ vocabulary! {
 
     /// The payment's scheme.
     PaymentScheme {
-        /// `exact`.
+        /// `exact` over EIP-3009.
         Exact = "exact",
+        /// `exact` over Permit2.
+        ExactPermit2 = "exact-permit2",
+        /// `upto`.
+        Upto = "upto",
+        /// `exact` on Solana.
+        ExactSvm = "exact-svm",
         /// Any other, or one that could not be told.
         Other = "other",
     }

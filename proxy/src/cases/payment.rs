@@ -8,9 +8,10 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::demo::Payer;
+use crate::x402::address::Address;
 use crate::x402::amount::AmountError;
 use crate::x402::assets;
-use crate::x402::claim::{Asset, AtomicAmount, EvmAddress};
+use crate::x402::claim::{Asset, AtomicAmount};
 use crate::x402::network::Caip2;
 
 const HEADER: HeaderName = HeaderName::from_static("payment-signature");
@@ -22,7 +23,7 @@ const LIFETIME: u64 = 60;
 pub(super) enum PaymentError {
     /// Its EIP-712 domain is unknown, so nobody could sign for it.
     #[error("{asset} on {network} is not an asset that Tollgate knows how to sign for")]
-    Asset { network: Caip2, asset: EvmAddress },
+    Asset { network: Caip2, asset: Address },
     /// Not an amount of the asset.
     #[error("`amount`: {0}")]
     Amount(#[from] AmountError),
@@ -31,16 +32,16 @@ pub(super) enum PaymentError {
 /// See the module.
 pub(super) struct Payment {
     asset: Asset,
-    payee: EvmAddress,
+    payee: Address,
     amount: AtomicAmount,
 }
 
 impl Payment {
     /// `amount` is in the asset's own units.
-    pub(super) fn new(network: Caip2, asset: EvmAddress, payee: EvmAddress, amount: &str) -> Result<Self, PaymentError> {
+    pub(super) fn new(network: Caip2, asset: Address, payee: Address, amount: &str) -> Result<Self, PaymentError> {
         let asset = assets::table()
-            .filter_map(|known| known.asset)
-            .find(|known| (known.network, known.address) == (network, asset))
+            .map(|known| known.asset)
+            .find(|known| (known.network, known.address) == (network, asset) && known.domain().is_some())
             .ok_or(PaymentError::Asset { network, asset })?;
         let amount = AtomicAmount::parse_decimal(amount, asset.decimals)?;
         Ok(Payment { asset, payee, amount })
@@ -48,6 +49,7 @@ impl Payment {
 
     /// The header field of a client that was asked for this payment for `url`; `None` if the system has no randomness.
     pub(super) fn signed(&self, url: &str, now: u64) -> Option<(HeaderName, HeaderValue)> {
+        let domain = self.asset.domain()?;
         let challenge = json!({
             "x402Version": 2,
             "resource": { "url": url },
@@ -58,7 +60,7 @@ impl Payment {
                 "amount": self.amount.0.to_string(),
                 "payTo": self.payee.to_string(),
                 "maxTimeoutSeconds": LIFETIME,
-                "extra": { "name": self.asset.domain_name, "version": self.asset.domain_version },
+                "extra": { "name": domain.name, "version": domain.version },
             }],
         });
         let challenge = HeaderValue::from_str(&STANDARD.encode(challenge.to_string())).ok()?;

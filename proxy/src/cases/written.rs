@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::expectation::Decision;
-use crate::x402::claim::EvmAddress;
+use crate::x402::address::Address;
 use crate::x402::network::Caip2;
 
 #[derive(serde::Deserialize)]
@@ -104,12 +104,12 @@ impl<'de> Deserialize<'de> for Instant {
     }
 }
 
-pub(super) struct AddressText(pub(super) EvmAddress);
+pub(super) struct AddressText(pub(super) Address);
 
 impl<'de> Deserialize<'de> for AddressText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        EvmAddress::parse(&text)
+        Address::parse(&text)
             .map(AddressText)
             .map_err(|error| D::Error::custom(format_args!("address: {error}")))
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 
 use crate::x402::claim::{Asset, EvmAddress};
-use crate::x402::eip712::{DomainSeparator, TransferWithAuthorization};
+use crate::x402::eip712::{SigningDomains, TransferWithAuthorization};
 
 /// See the module.
 pub(crate) struct Payer {
@@ -43,12 +43,13 @@ impl Payer {
             valid_before: U256::from(now + lifetime),
             nonce: rand::random(),
         };
+        let domain = SigningDomains::of(asset).token?;
         let payment = json!({
             "x402Version": 2,
             "resource": challenge.get("resource")?,
             "accepted": accepted,
             "payload": {
-                "signature": self.sign(&transfer.digest(&DomainSeparator::of(asset)))?,
+                "signature": self.sign(&transfer.digest(&domain))?,
                 "authorization": {
                     "from": transfer.from.to_string(),
                     "to": transfer.to.to_string(),

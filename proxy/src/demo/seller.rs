@@ -16,13 +16,17 @@ use rustls::ServerConfig;
 use serde_json::{Value, json};
 
 use super::server::Server;
+use crate::x402::address::Address;
 use crate::x402::assets;
-use crate::x402::claim::{Asset, EvmAddress, Version};
-use crate::x402::eip712::DomainSeparator;
-use crate::x402::payment::{Payment, Signed};
+use crate::x402::claim::{Asset, EvmAddress, NonceHash, Version};
+use crate::x402::eip712::SigningDomains;
+use crate::x402::enabled::Enabled;
+use crate::x402::network::Caip2;
+use crate::x402::payment::Payment;
+use crate::x402::scheme::Signer;
 
 /// Base Sepolia: a test network, in case anybody takes the signatures elsewhere.
-const CHAIN: u64 = 84_532;
+const CHAIN: Caip2 = Caip2::Eip155 { chain_id: 84_532 };
 /// In atomic units: one cent.
 const PRICE: &str = "10000";
 /// The same in the asset's own units.
@@ -50,20 +54,20 @@ impl Resource {
         }
     }
 
-    pub(super) fn payee(self) -> EvmAddress {
-        EvmAddress(match self {
+    pub(super) fn payee(self) -> Address {
+        Address::Evm(EvmAddress(match self {
             Resource::Weather => [0x11; 20],
             Resource::Gossip => [0x22; 20],
             Resource::Casino => [0x33; 20],
-        })
+        }))
     }
 }
 
 /// The token that is paid with.
 pub(super) fn asset() -> Option<Asset> {
     assets::table()
-        .filter(|known| known.network.chain_id == CHAIN)
-        .find_map(|known| known.asset)
+        .map(|known| known.asset)
+        .find(|asset| asset.network == CHAIN && asset.domain().is_some())
 }
 
 /// See the module.
@@ -86,7 +90,7 @@ struct Ledger {
     unpaid: usize,
     /// Payment headers as they came, checked or not.
     headers: Vec<HeaderValue>,
-    nonces: HashSet<[u8; 32]>,
+    nonces: HashSet<NonceHash>,
 }
 
 impl Seller {
@@ -146,18 +150,17 @@ impl Till {
     }
 
     /// What a facilitator would check before it settles: who signed, for whom, how much, and that it is the first time.
-    fn accept(&self, resource: Resource, header: &HeaderValue, nonces: &mut HashSet<[u8; 32]>) -> Result<String, &'static str> {
+    fn accept(&self, resource: Resource, header: &HeaderValue, nonces: &mut HashSet<NonceHash>) -> Result<String, &'static str> {
         let asset = self.asset.as_ref().ok_or("the seller has no asset")?;
-        let payment = Payment::decode(Version::V2, header.as_bytes()).map_err(|_| "the payment cannot be read")?;
+        let payment = Payment::decode(Version::V2, header.as_bytes(), &Enabled::default()).map_err(|_| "the payment cannot be read")?;
         let signed = &payment.signed;
-        let digest = signed.digest(&DomainSeparator::of(asset));
-        if signed.signature().recover(&digest) != Some(signed.payer()) {
+        if signed.signer(&SigningDomains::of(asset)) != Signer::Payer {
             return Err("the signature is not the payer's");
         }
-        if signed.payee() != resource.payee() || signed.amount().to_string() != PRICE {
+        if !signed.pays(resource.payee()) || signed.amount().to_string() != PRICE {
             return Err("another payee or amount");
         }
-        if !nonces.insert(signed.nonce()) {
+        if !nonces.insert(signed.single_use().key(asset, signed.payer())) {
             return Err("the authorisation is used up");
         }
         let receipt =
@@ -174,6 +177,6 @@ fn offer(resource: Resource, asset: &Asset) -> Value {
         "amount": PRICE,
         "payTo": resource.payee().to_string(),
         "maxTimeoutSeconds": 60,
-        "extra": { "name": asset.domain_name, "version": asset.domain_version },
+        "extra": { "name": asset.domain().map(|domain| &domain.name), "version": asset.domain().map(|domain| &domain.version) },
     })
 }

@@ -26,9 +26,10 @@ use crate::gate::payment::judge::judge_offer;
 use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, PaymentFacts, Ruleset};
 use crate::verdict::Question;
+use crate::x402::address::Address;
 use crate::x402::base64;
 use crate::x402::challenge::{Asked, Challenge, ChallengeError, MAX_CHALLENGE_BYTES, Vouched};
-use crate::x402::claim::{AtomicAmount, EvmAddress};
+use crate::x402::claim::{AtomicAmount, Scheme};
 use crate::x402::network::Caip2;
 
 /// v2's challenge.
@@ -59,10 +60,10 @@ impl Found {
 }
 
 /// What makes two options the same purchase.
-type Purchase = (Caip2, EvmAddress, AtomicAmount, EvmAddress);
+type Purchase = (Scheme, Caip2, Address, AtomicAmount, Address);
 
 fn purchase(asked: &Asked) -> Purchase {
-    (asked.network, asked.asset, asked.amount, asked.pay_to)
+    (asked.scheme, asked.network, asked.asset, asked.amount, asked.pay_to)
 }
 
 /// See the module.
@@ -215,7 +216,7 @@ async fn judge(
         Reason::PaymentSchemeNotAllowed,
         "the origin asks for a payment in no way that could be judged",
     );
-    if let Some(why) = found.all().find_map(|challenge| challenge.unanswerable.as_ref()) {
+    if let Some(why) = found.all().find_map(|challenge| challenge.unanswerable(terms.enabled())) {
         let detail = format!("the payment that the origin asks for would be refused: {}", why.detail);
         return Err(Denial::new(why.reason, detail).into());
     }

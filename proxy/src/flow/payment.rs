@@ -11,7 +11,7 @@ use super::record::Record;
 use crate::audit::{PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
 use crate::egress::Security;
 use crate::gate::payment::challenges::{Answer, ChallengeRule};
-use crate::gate::payment::judge::judge_header;
+use crate::gate::payment::judge::judge_answer;
 use crate::gate::payment::replay::{Attempt, Reservation};
 use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
@@ -111,7 +111,7 @@ pub(super) fn detect<'h>(head: &Head, headers: &'h HeaderMap) -> Option<Found<'h
         (Found::Nothing, None) => None,
         (Found::Nothing, Some(refusal)) => Some(Found::Refused(refusal)),
         // One GO must not release a second payment that rides in the target.
-        (Found::Payment { .. }, Some(_)) => Some(Found::Refused(PaymentRefusal::new(
+        (Found::Payment { .. } | Found::SignIn { .. }, Some(_)) => Some(Found::Refused(PaymentRefusal::new(
             Reason::PaymentConflicting,
             "the request has a payment header, and another payment in its target",
         ))),
@@ -122,7 +122,7 @@ pub(super) fn detect<'h>(head: &Head, headers: &'h HeaderMap) -> Option<Found<'h
 /// Our own checks of what was found: by the terms that hold for the host, at `now` in Unix seconds.
 pub(super) fn check(gate: &Gate, rules: &Ruleset, head: &Head, found: Found<'_>, now: u64) -> Result<Option<Claim>, Denial> {
     let terms = terms(gate, rules, head)?;
-    judge_header(found, &payment_request(head), terms, now).map_err(|refusal| denial_of(&refusal))
+    judge_answer(found, &payment_request(head), terms, gate.challenges(), now).map_err(|refusal| denial_of(&refusal))
 }
 
 /// The terms that hold for the host.
@@ -236,7 +236,7 @@ fn version_label(found: &Found<'_>) -> X402Version {
     match found {
         Found::Payment { version: Version::V1, .. } => X402Version::V1,
         Found::Payment { version: Version::V2, .. } => X402Version::V2,
-        Found::Nothing | Found::Refused(_) => X402Version::Unknown,
+        Found::Nothing | Found::SignIn { .. } | Found::Refused(_) => X402Version::Unknown,
     }
 }
 

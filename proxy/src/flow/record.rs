@@ -18,7 +18,7 @@ use crate::audit::{
 use crate::egress::Security;
 use crate::gate::{Asked, Caller, Denial, Layer, PaymentFacts, Route, Subject};
 use crate::metrics::AssetLabel;
-use crate::x402::claim::{Claim, Version};
+use crate::x402::claim::{self, Claim, Version};
 
 /// See the module.
 pub(crate) struct Record<'e> {
@@ -193,7 +193,7 @@ impl<'e> Record<'e> {
         let asset = format!("{}/{}", claim.asset.network, claim.asset.address);
         let units = claim.amount.to_decimal(claim.asset.decimals).parse().unwrap_or_default();
         self.payment = Some(payment);
-        self.payment_labels = Some((version, PaymentScheme::Exact));
+        self.payment_labels = Some((version, label_of(claim.scheme)));
         self.amount = Some((self.engine.metrics.asset_label(&asset), units));
     }
 
@@ -329,6 +329,15 @@ impl Drop for Record<'_> {
             self.count(duration);
             self.engine.audit.record_detached(&self.event(duration));
         }
+    }
+}
+
+fn label_of(scheme: claim::Scheme) -> PaymentScheme {
+    match scheme {
+        claim::Scheme::Exact => PaymentScheme::Exact,
+        claim::Scheme::ExactPermit2 => PaymentScheme::ExactPermit2,
+        claim::Scheme::Upto => PaymentScheme::Upto,
+        claim::Scheme::ExactSvm => PaymentScheme::ExactSvm,
     }
 }
 

@@ -118,6 +118,7 @@ impl Gate {
             Found::Nothing => Ok(()),
             Found::Refused(refusal) => Err(Denial::new(refusal.reason, refusal.detail)),
             Found::Payment { .. } => Err(Denial::new(Reason::PaymentMalformed, "a payment on a CONNECT request")),
+            Found::SignIn { .. } => Err(Denial::new(Reason::PaymentMalformed, "a wallet sign-in on a CONNECT request")),
         }
     }
 

@@ -61,9 +61,12 @@ impl Payments {
 /// The series worth showing before anything happened.
 fn usual(decision: Decision, version: X402Version, scheme: PaymentScheme) -> Vec<Option<Reason>> {
     match (decision, version, scheme) {
-        (_, X402Version::Unknown, _) | (_, _, PaymentScheme::Other) | (Decision::WouldDeny, _, _) => Vec::new(),
-        (Decision::Allow, _, _) => vec![None],
-        (Decision::Deny, _, _) => reasons_of(&[Group::Payment, Group::Verdict]).collect(),
+        (Decision::Allow, X402Version::V1 | X402Version::V2, PaymentScheme::Exact) => vec![None],
+        (Decision::Deny, X402Version::V1 | X402Version::V2, PaymentScheme::Exact) => {
+            reasons_of(&[Group::Payment, Group::Verdict]).collect()
+        }
+        // Schemes that few have switched on.
+        _ => Vec::new(),
     }
 }
 

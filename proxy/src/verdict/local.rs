@@ -24,7 +24,7 @@ use async_trait::async_trait;
 
 use self::list::KnownPayees;
 use super::{Answer, Backend, BackendName, Failure, Question, Verdict};
-use crate::x402::claim::EvmAddress;
+use crate::x402::address::Address;
 
 pub use list::ListError;
 
@@ -32,7 +32,7 @@ pub use list::ListError;
 #[derive(Debug, Default)]
 pub struct Local {
     known: KnownPayees,
-    refused: HashSet<EvmAddress>,
+    refused: HashSet<Address>,
 }
 
 impl Local {

@@ -26,7 +26,8 @@ use tollgate_policy::Reason;
 use zeroize::Zeroizing;
 
 use crate::egress::fetch::FetchError;
-use crate::x402::claim::{Asset, AtomicAmount, Claim, EvmAddress, Resource};
+use crate::x402::address::Address;
+use crate::x402::claim::{Asset, AtomicAmount, Claim, Resource};
 
 /// What is asked about: a signed payment, or an offer before anybody signs for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,9 +37,9 @@ pub struct Question {
     /// How much.
     pub amount: AtomicAmount,
     /// Who is paid.
-    pub payee: EvmAddress,
+    pub payee: Address,
     /// Who pays; nobody yet, where it is about an offer.
-    pub payer: Option<EvmAddress>,
+    pub payer: Option<Address>,
     /// What is bought.
     pub resource: Resource,
 }

@@ -5,16 +5,19 @@ use ruint::aliases::U256;
 use tollgate_policy::Authority;
 
 use super::Question;
-use crate::x402::claim::{Asset, AtomicAmount, Claim, EvmAddress, NonceHash, PaymentHash, RequestHash, Resource, Scheme, Version};
+use crate::x402::address::Address;
+use crate::x402::claim::{
+    Asset, AtomicAmount, Claim, Domain, EvmAddress, NonceHash, PaymentHash, RequestHash, Resource, Scheme, Token, Version,
+};
 use crate::x402::network::Caip2;
 
 /// The payee that the recorded service knows well.
 pub(crate) const WARM: &str = "02c2fcafce36b4aadb39625866bc6b1699d83043";
 
-pub(crate) fn address(digits: &str) -> EvmAddress {
+pub(crate) fn address(digits: &str) -> Address {
     let mut bytes = [0; 20];
     hex::decode_to_slice(digits, &mut bytes).expect("40 hex digits");
-    EvmAddress(bytes)
+    EvmAddress(bytes).into()
 }
 
 /// The question about [`claim`].
@@ -28,11 +31,13 @@ pub(crate) fn claim() -> Claim {
         version: Version::V2,
         scheme: Scheme::Exact,
         asset: Asset {
-            network: Caip2 { chain_id: 8453 },
+            network: Caip2::Eip155 { chain_id: 8453 },
             address: address("833589fcd6edb6e08f4c7c32d4f71b54bda02913"),
             decimals: 6,
-            domain_name: "USD Coin".into(),
-            domain_version: "2".into(),
+            token: Token::Contract(Some(Domain {
+                name: "USD Coin".into(),
+                version: "2".into(),
+            })),
         },
         amount: amount("14000"),
         payee: address(WARM),

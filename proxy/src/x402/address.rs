@@ -1,9 +1,94 @@
-//! EVM addresses: 20 bytes, written in one case or with a valid EIP-55 checksum.
+//! Addresses. EVM ones are 20 bytes, written in one case or with a valid EIP-55 checksum; Solana's are 32 bytes in base58.
+
+use std::fmt;
 
 use sha3::{Digest, Keccak256};
 use thiserror::Error;
 
 use super::claim::EvmAddress;
+use super::network::Caip2;
+use super::solana::SolanaAddress;
+
+/// Who pays, who is paid, or what is paid with, on whichever chain.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Address {
+    /// On an EVM chain.
+    Evm(EvmAddress),
+    /// On Solana.
+    Solana(SolanaAddress),
+}
+
+impl Address {
+    /// Parses an address of either kind; they cannot be taken for each other, as base58 has no `0`.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        if text.starts_with("0x") {
+            return EvmAddress::parse(text).map(Address::Evm);
+        }
+        SolanaAddress::parse(text).map(Address::Solana).map_err(|error| match error {
+            AddressError::Base58 => AddressError::Neither,
+            error => error,
+        })
+    }
+
+    /// Parses an address of this chain.
+    pub fn parse_on(network: Caip2, text: &str) -> Result<Self, AddressError> {
+        match network {
+            Caip2::Eip155 { .. } => EvmAddress::parse(text).map(Address::Evm),
+            Caip2::Solana(_) => SolanaAddress::parse(text).map(Address::Solana),
+        }
+    }
+
+    /// The EVM address, if it is one.
+    pub const fn evm(self) -> Option<EvmAddress> {
+        match self {
+            Address::Evm(address) => Some(address),
+            Address::Solana(_) => None,
+        }
+    }
+
+    /// The Solana address, if it is one.
+    pub const fn solana(self) -> Option<SolanaAddress> {
+        match self {
+            Address::Evm(_) => None,
+            Address::Solana(address) => Some(address),
+        }
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Address::Evm(address) => &address.0,
+            Address::Solana(address) => &address.0,
+        }
+    }
+}
+
+impl From<EvmAddress> for Address {
+    fn from(address: EvmAddress) -> Self {
+        Address::Evm(address)
+    }
+}
+
+impl From<SolanaAddress> for Address {
+    fn from(address: SolanaAddress) -> Self {
+        Address::Solana(address)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Evm(address) => fmt::Display::fmt(address, f),
+            Address::Solana(address) => fmt::Display::fmt(address, f),
+        }
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 /// Why a text is not an address that may be paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -11,6 +96,12 @@ pub enum AddressError {
     /// Not `0x` and 40 hex digits: a name, a role word, another length, `0X`.
     #[error("not 0x and 40 hex digits")]
     Shape,
+    /// Not base58 of 32 bytes in its one spelling.
+    #[error("not 32 bytes in base58")]
+    Base58,
+    /// Neither of the two.
+    #[error("neither 0x and 40 hex digits nor 32 bytes in base58")]
+    Neither,
     /// Mixed case that is not the EIP-55 spelling: somebody changed a letter, or wants two parsers to disagree.
     #[error("the EIP-55 checksum is wrong")]
     Checksum,

@@ -1,8 +1,13 @@
-//! Token contracts we know ourselves. Decimals never travel with a payment and a token's name on the wire is the seller's word, so an asset
+//! Tokens we know ourselves. Decimals never travel with a payment and a token's name on the wire is the seller's word, so an asset
 //! that is not in the table (or defined by the operator) has no price and is refused.
 
-use super::claim::{Asset, EvmAddress};
-use super::network::Caip2;
+use std::collections::BTreeSet;
+
+use super::address::Address;
+use super::claim::{Asset, Domain, EvmAddress, Token};
+use super::network::{Caip2, Cluster};
+use super::scheme::Scheme;
+use super::solana::{SolanaAddress, TokenProgram};
 
 /// One row: chain id, contract, symbol, decimals, and the EIP-712 domain where it is certain.
 struct Row(u64, &'static str, &'static str, u8, Option<(&'static str, &'static str)>);
@@ -55,47 +60,120 @@ const TABLE: &[Row] = &[
     Row(51, "b5ab69f7bbada22b28e79c8ffaece55ef1c771d4", "USDC", 6, None),
 ];
 
+/// One mint: cluster, address, symbol, decimals, and the program that keeps its balances.
+struct Mint(Cluster, &'static str, &'static str, u8, TokenProgram);
+
+// Source: the x402 SDKs' default-asset tables.
+const MINTS: &[Mint] = &[
+    Mint(
+        Cluster::Mainnet,
+        "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v",
+        "USDC",
+        6,
+        TokenProgram::Token,
+    ),
+    Mint(
+        Cluster::Mainnet,
+        "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB",
+        "USDT",
+        6,
+        TokenProgram::Token,
+    ),
+    Mint(
+        Cluster::Mainnet,
+        "2u1tszSeqZ3qBWF3uNGPFc8TzMk2tdiwknnRMWGWjGWH",
+        "USDG",
+        6,
+        TokenProgram::Token2022,
+    ),
+    Mint(
+        Cluster::Mainnet,
+        "2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo",
+        "PYUSD",
+        6,
+        TokenProgram::Token2022,
+    ),
+    Mint(
+        Cluster::Mainnet,
+        "CASHx9KJUStyftLFWGvEVf59SGeG9sh5FfcnZMVPCASH",
+        "CASH",
+        6,
+        TokenProgram::Token2022,
+    ),
+    Mint(
+        Cluster::Devnet,
+        "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
+        "USDC",
+        6,
+        TokenProgram::Token,
+    ),
+    Mint(
+        Cluster::Testnet,
+        "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
+        "USDC",
+        6,
+        TokenProgram::Token,
+    ),
+];
+
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownAsset {
-    /// The chain.
-    pub network: Caip2,
-    /// The token contract.
-    pub address: EvmAddress,
     /// For humans only.
     pub symbol: &'static str,
-    /// Decimals between atomic and human units.
-    pub decimals: u8,
-    /// The judgeable asset, where the EIP-712 domain is certain.
-    pub asset: Option<Asset>,
+    /// What we know of it.
+    pub asset: Asset,
 }
 
 /// Every row.
 pub fn table() -> impl Iterator<Item = KnownAsset> {
-    TABLE.iter().filter_map(|Row(chain_id, address, symbol, decimals, domain)| {
-        let network = Caip2 { chain_id: *chain_id };
+    let contracts = TABLE.iter().filter_map(|Row(chain_id, address, symbol, decimals, domain)| {
         let mut bytes = [0; 20];
         hex::decode_to_slice(address, &mut bytes).ok()?;
-        let address = EvmAddress(bytes);
-        let asset = domain.map(|(name, version)| Asset {
-            network,
-            address,
-            decimals: *decimals,
-            domain_name: name.to_owned(),
-            domain_version: version.to_owned(),
+        let domain = domain.map(|(name, version)| Domain {
+            name: name.to_owned(),
+            version: version.to_owned(),
         });
         Some(KnownAsset {
-            network,
-            address,
             symbol,
-            decimals: *decimals,
-            asset,
+            asset: Asset {
+                network: Caip2::Eip155 { chain_id: *chain_id },
+                address: EvmAddress(bytes).into(),
+                decimals: *decimals,
+                token: Token::Contract(domain),
+            },
         })
-    })
+    });
+    let mints = MINTS.iter().filter_map(|Mint(cluster, address, symbol, decimals, program)| {
+        Some(KnownAsset {
+            symbol,
+            asset: Asset {
+                network: Caip2::Solana(*cluster),
+                address: SolanaAddress::parse(address).ok()?.into(),
+                decimals: *decimals,
+                token: Token::Mint(*program),
+            },
+        })
+    });
+    contracts.chain(mints)
 }
 
-/// Base and Base Sepolia USDC: what the gate judges when nobody configured anything.
-pub const DEFAULT_NETWORKS: [Caip2; 2] = [Caip2 { chain_id: 8453 }, Caip2 { chain_id: 84_532 }];
+const DEFAULT_NETWORKS: [Caip2; 4] = [
+    Caip2::Eip155 { chain_id: 8453 },
+    Caip2::Eip155 { chain_id: 84_532 },
+    Caip2::Solana(Cluster::Mainnet),
+    Caip2::Solana(Cluster::Devnet),
+];
+
+/// What the gate judges when nobody lists networks or assets: USDC on Base and Solana and on their test networks, as far as the schemes
+/// that are switched on move it.
+pub fn default_assets(schemes: &BTreeSet<Scheme>) -> BTreeSet<(Caip2, Address)> {
+    table()
+        .filter(|row| row.symbol == "USDC" && DEFAULT_NETWORKS.contains(&row.asset.network))
+        .filter(|row| schemes.iter().any(|scheme| scheme.can_move(&row.asset)))
+        .map(|row| (row.asset.network, row.asset.address))
+        .collect()
+}
 
 #[cfg(test)]
 mod tests {
@@ -104,13 +182,26 @@ mod tests {
     #[test]
     fn every_row_is_a_distinct_well_formed_asset() {
         let rows: Vec<_> = table().collect();
-        assert_eq!(rows.len(), TABLE.len(), "a row is not hex");
+        assert_eq!(rows.len(), TABLE.len() + MINTS.len(), "a row is not an address");
         let mut seen = std::collections::HashSet::new();
-        for row in &rows {
-            assert!(seen.insert((row.network, row.address)), "{} {}", row.network, row.address);
+        for KnownAsset { asset, .. } in &rows {
+            assert!(seen.insert((asset.network, asset.address)), "{} {}", asset.network, asset.address);
         }
-        for network in DEFAULT_NETWORKS {
-            assert!(rows.iter().any(|row| row.network == network && row.asset.is_some()));
-        }
+    }
+
+    #[test]
+    fn what_is_judged_by_default_follows_the_schemes() {
+        let networks = |schemes: &[Scheme]| -> Vec<String> {
+            default_assets(&schemes.iter().copied().collect())
+                .into_iter()
+                .map(|(network, _)| network.to_string())
+                .collect()
+        };
+        let evm = ["eip155:8453", "eip155:84532"];
+        let solana = ["solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp", "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1"];
+        assert_eq!(networks(&[Scheme::Exact]), evm);
+        assert_eq!(networks(&[Scheme::Upto]), evm);
+        assert_eq!(networks(&[Scheme::ExactSvm]), solana);
+        assert_eq!(networks(&Scheme::ALL), [evm, solana].concat());
     }
 }

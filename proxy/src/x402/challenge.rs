@@ -8,15 +8,19 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
+use super::address::Address;
 use super::base64;
-use super::claim::{AtomicAmount, EvmAddress, Version};
+use super::claim::{AtomicAmount, Version};
+use super::enabled::Enabled;
 use super::extensions;
 use super::json::{self, JsonError, Object, Value};
 use super::network::Caip2;
-use super::offer::{self, Offer};
+use super::offer::{self, Extra, Offer};
 use super::payment::MAX_DEPTH;
 use super::refusal::PaymentRefusal;
 use super::resource::ResourceUrl;
+use super::scheme::{self, Scheme};
+use super::solana::SolanaAddress;
 
 /// The largest challenge that is read, in bytes; the ones seen in the wild are under 4 KiB.
 pub const MAX_CHALLENGE_BYTES: usize = 64 << 10;
@@ -61,30 +65,30 @@ pub struct Challenge {
     pub options: Vec<Option<Asked>>,
     /// Whether options may be taken out.
     pub vouched: Vouched,
-    /// Why no payment could answer it, whichever option it takes: clients repeat the seller's extensions.
-    pub unanswerable: Option<PaymentRefusal>,
+    /// What a payment has to repeat, whichever option it takes.
+    extensions: extensions::Asked,
     text: Box<str>,
 }
 
-/// One way to pay: scheme `exact` on an EVM chain.
+/// One way to pay, of a scheme that could be judged if it were switched on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
+    /// What a payment for it would be.
+    pub scheme: Scheme,
     /// The chain.
     pub network: Caip2,
-    /// The token contract.
-    pub asset: EvmAddress,
-    /// The price.
+    /// The token.
+    pub asset: Address,
+    /// The price, or for `upto` the most that it may become.
     pub amount: AtomicAmount,
     /// Who is to be paid.
-    pub pay_to: EvmAddress,
+    pub pay_to: Address,
     /// How long the seller waits for the payment, in seconds.
     pub max_timeout: u64,
-    /// What is sold.
+    /// What is for sale.
     pub resource: ResourceUrl,
-    /// The EIP-712 domain name that the seller states; clients sign under it.
-    pub domain_name: Option<String>,
-    /// The EIP-712 domain version that the seller states.
-    pub domain_version: Option<String>,
+    /// What the scheme needs besides.
+    pub extra: Extra,
 }
 
 /// The document's `accepts` as it stands in the text.
@@ -113,6 +117,11 @@ impl Challenge {
             return Err(ChallengeError::TooLarge);
         }
         read(bytes)
+    }
+
+    /// Why no payment may answer it, whichever option it takes: clients repeat the seller's extensions.
+    pub fn unanswerable(&self, enabled: &Enabled) -> Option<PaymentRefusal> {
+        self.extensions.refusal(enabled)
     }
 
     /// The options that can be judged.
@@ -165,7 +174,7 @@ fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
     Ok(Challenge {
         version,
         options: accepts.iter().enumerate().map(read).collect(),
-        unanswerable: extensions::foreign(document.get("extensions")),
+        extensions: extensions::Asked::read(document.get("extensions")),
         vouched: if signed { Vouched::Signed } else { Vouched::Unsigned },
         text: std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?.into(),
     })
@@ -180,41 +189,66 @@ fn asks(name: &str) -> bool {
 
 impl Asked {
     fn read(offer: &Object<'_>, version: Version, sold: Option<&str>) -> Option<Self> {
-        if offer.string("scheme") != Some("exact") {
-            return None;
+        match version {
+            Version::V1 => Self::v1(offer),
+            Version::V2 => Self::repeatable(offer, sold?),
         }
-        if version == Version::V2 {
-            return Self::repeatable(offer::parse(offer).ok()?, sold?);
-        }
+    }
+
+    fn v1(offer: &Object<'_>) -> Option<Self> {
+        let network = Caip2::from_v1_name(offer.string("network")?).ok()?;
+        let scheme = scheme::of_offer(offer, network).ok()?;
         let extra = offer.object("extra");
-        let stated = |name| extra.and_then(|extra| extra.string(name)).map(str::to_owned);
+        let stated = |name| extra.and_then(|extra| extra.string(name));
+        let extra = match scheme {
+            Scheme::Exact => Extra {
+                domain_name: stated("name").map(str::to_owned),
+                domain_version: stated("version").map(str::to_owned),
+                ..Extra::default()
+            },
+            Scheme::ExactSvm => Extra {
+                fee_payer: Some(SolanaAddress::parse(stated("feePayer")?).ok()?),
+                ..Extra::default()
+            },
+            Scheme::ExactPermit2 | Scheme::Upto => return None,
+        };
         let max_timeout = match offer.get("maxTimeoutSeconds") {
             Some(Value::Integer(seconds)) if *seconds > 0 => *seconds,
             _ => return None,
         };
         Some(Asked {
-            network: Caip2::from_v1_name(offer.string("network")?).ok()?,
-            asset: EvmAddress::parse(offer.string("asset")?).ok()?,
+            scheme,
+            network,
+            asset: Address::parse_on(network, offer.string("asset")?).ok()?,
             amount: AtomicAmount::parse(offer.string("maxAmountRequired")?).ok()?,
-            pay_to: EvmAddress::parse(offer.string("payTo")?).ok()?,
+            pay_to: Address::parse_on(network, offer.string("payTo")?).ok()?,
             max_timeout,
             resource: ResourceUrl::parse(offer.string("resource")?)?,
-            domain_name: stated("name"),
-            domain_version: stated("version"),
+            extra,
         })
     }
 
     /// v2 clients repeat the option as `accepted`: what a payment could not repeat, nobody can pay.
-    fn repeatable(offer: Offer, sold: &str) -> Option<Self> {
+    fn repeatable(offer: &Object<'_>, sold: &str) -> Option<Self> {
+        let network = Caip2::parse(offer.string("network")?).ok()?;
+        let scheme = scheme::of_offer(offer, network).ok()?;
+        let Offer {
+            asset,
+            amount,
+            pay_to,
+            max_timeout,
+            extra,
+            ..
+        } = offer::parse(offer, scheme).ok()?;
         Some(Asked {
-            network: offer.network,
-            asset: offer.asset,
-            amount: offer.amount,
-            pay_to: offer.pay_to,
-            max_timeout: offer.max_timeout,
+            scheme,
+            network,
+            asset,
+            amount,
+            pay_to,
+            max_timeout,
             resource: ResourceUrl::parse(sold)?,
-            domain_name: offer.domain_name,
-            domain_version: offer.domain_version,
+            extra,
         })
     }
 }

@@ -6,7 +6,10 @@ use std::fmt;
 
 use ruint::aliases::U256;
 
+use super::address::Address;
 use super::network::Caip2;
+pub use super::scheme::Scheme;
+use super::solana::TokenProgram;
 
 /// An amount in an asset's smallest unit, as the wire has it: a decimal integer below 2^256.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,42 +57,52 @@ impl Version {
     }
 }
 
-/// The schemes that can be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    /// `exact` over EIP-3009.
-    Exact,
-}
-
-impl Scheme {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Scheme::Exact => "exact",
-        }
-    }
-}
-
-/// A token contract whose decimals and EIP-712 domain we know ourselves; nothing of it is taken from the wire.
+/// A token whose decimals and ways to be moved we know ourselves; nothing of it is taken from the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asset {
-    /// The chain the contract is on.
+    /// The chain it is on.
     pub network: Caip2,
-    /// The token contract.
-    pub address: EvmAddress,
+    /// The token contract, or the mint.
+    pub address: Address,
     /// Decimals between atomic and human units.
     pub decimals: u8,
-    /// EIP-712 domain name, e.g. `USD Coin`.
-    pub domain_name: String,
-    /// EIP-712 domain version, e.g. `2`.
-    pub domain_version: String,
+    /// What signatures for it are bound to.
+    pub token: Token,
+}
+
+/// What kind of token an asset is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Token {
+    /// A contract on an EVM chain, with its EIP-712 domain where that is known for certain.
+    Contract(Option<Domain>),
+    /// A mint on Solana.
+    Mint(TokenProgram),
+}
+
+/// The EIP-712 domain of a token contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Domain {
+    /// E.g. `USD Coin`.
+    pub name: String,
+    /// E.g. `2`.
+    pub version: String,
+}
+
+impl Asset {
+    /// Its EIP-712 domain, where it has one that is known.
+    pub fn domain(&self) -> Option<&Domain> {
+        match &self.token {
+            Token::Contract(domain) => domain.as_ref(),
+            Token::Mint(_) => None,
+        }
+    }
 }
 
 /// SHA-256 of the payment header's bytes: names a payment in audit lines without showing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PaymentHash(pub [u8; 32]);
 
-/// SHA-256 of the authorisation's payer, asset, network and nonce: the replay key, safe to store and log.
+/// SHA-256 of what makes the authorisation single-use (payer, asset, network and nonce): the replay key, safe to store and log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NonceHash(pub [u8; 32]);
 
@@ -145,15 +158,15 @@ pub struct Claim {
     pub scheme: Scheme,
     /// The asset, and with it the network.
     pub asset: Asset,
-    /// The signed `value`.
+    /// What the signature releases: the price, or for `upto` the most that may be taken.
     pub amount: AtomicAmount,
-    /// The signed `to`, equal to the offer's `payTo`.
-    pub payee: EvmAddress,
-    /// The signed `from`, proved by signer recovery.
-    pub payer: EvmAddress,
+    /// Who is paid by what was signed, equal to the offer's `payTo`.
+    pub payee: Address,
+    /// Who signed; proved, but for the contract wallets that the operator may admit.
+    pub payer: Address,
     /// Unix seconds from which the authorisation is valid.
     pub valid_after: u64,
-    /// Unix seconds until which it is.
+    /// Unix seconds until which it is, at the latest.
     pub valid_before: u64,
     /// What is bought.
     pub resource: Resource,

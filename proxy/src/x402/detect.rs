@@ -23,6 +23,11 @@ pub enum Found<'h> {
         /// The header's value.
         value: &'h HeaderValue,
     },
+    /// No payment, but exactly one `SIGN-IN-WITH-X`. Do not log its value.
+    SignIn {
+        /// The header's value.
+        value: &'h HeaderValue,
+    },
     /// A payment that cannot be judged, or more than one.
     Refused(PaymentRefusal),
 }
@@ -31,20 +36,25 @@ pub enum Found<'h> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Name {
     Payment(Version),
+    /// A wallet signature that is no payment.
+    SignIn,
     /// Harmless companions that SDKs send next to a payment.
     Tolerated,
     /// Names headers: may strip or announce a payment header on the way.
     Nominates,
-    /// A wallet signature or a seller's internal header.
+    /// Another spelling of the wallet signature's name, or a seller's internal header.
     Forbidden(&'static str),
     /// Another spelling or relative of the payment headers.
     Related,
     Other,
 }
 
+const SIGNS_IN: &str = "a wallet sign-in is a signature that leaves; it is not allowed";
+
 /// Looks through a header section: of a request, of a CONNECT, or of trailers (in the last two anything but `Nothing` is a refusal).
 pub fn find(headers: &HeaderMap) -> Found<'_> {
     let mut payment = None;
+    let mut sign_in = None;
     let mut refusal = None;
     for (name, value) in headers {
         let kind = classify(name, value);
@@ -56,7 +66,11 @@ pub fn find(headers: &HeaderMap) -> Found<'_> {
                     "the request has more than one payment header",
                 ));
             }
-            Name::Other | Name::Tolerated => {
+            Name::SignIn if sign_in.is_some() => return Found::Refused(PaymentRefusal::scheme(SIGNS_IN)),
+            Name::Other | Name::Tolerated | Name::SignIn => {
+                if kind == Name::SignIn {
+                    sign_in = Some(value);
+                }
                 if value.len() >= traces::SHORTEST && traces::in_text(value.as_bytes()).is_some() {
                     refusal.get_or_insert("a header other than the payment header holds a payment");
                 }
@@ -73,7 +87,9 @@ pub fn find(headers: &HeaderMap) -> Found<'_> {
         }
     }
     match (payment, refusal) {
-        (None, None) => Found::Nothing,
+        (None, None) => sign_in.map_or(Found::Nothing, |value| Found::SignIn { value }),
+        // SDKs sign in first and pay only if that was not enough.
+        (Some(_), None) if sign_in.is_some() => Found::Refused(PaymentRefusal::scheme(SIGNS_IN)),
         (Some((_, value)), None) if value.as_bytes().contains(&b',') => Found::Refused(PaymentRefusal::new(
             Reason::PaymentConflicting,
             "the payment header holds more than one value",
@@ -96,6 +112,7 @@ fn classify(name: &HeaderName, value: &HeaderValue) -> Name {
     match name {
         "payment-signature" => Name::Payment(Version::V2),
         "x-payment" => Name::Payment(Version::V1),
+        "sign-in-with-x" => Name::SignIn,
         "payment-retry" | "payment-recovery" if value == "1" => Name::Tolerated,
         "accept-payment" => Name::Tolerated,
         _ => classify_rare(name.as_bytes()),
@@ -104,7 +121,7 @@ fn classify(name: &HeaderName, value: &HeaderValue) -> Name {
 
 fn classify_rare(name: &[u8]) -> Name {
     if folded_eq(name, b"sign-in-with-x") {
-        return Name::Forbidden("a wallet sign-in is a signature that leaves; it is not allowed");
+        return Name::Forbidden(SIGNS_IN);
     }
     if folded_eq(name, b"settlement-overrides") {
         return Name::Forbidden("Settlement-Overrides belongs to the seller and must not come from a client");

@@ -1,14 +1,18 @@
-//! EIP-712: the digest behind a `TransferWithAuthorization` (EIP-3009).
+//! EIP-712: the digests behind a `TransferWithAuthorization` (EIP-3009), a transfer by [`permit2`], and an allowance ([`permit`]).
 //!
-//! The domain comes from our own asset table, never from the wire, so a recovered signer that equals `from` proves chain, token contract,
-//! payee, amount, window and nonce at once: all of them are in the digest.
+//! The domain comes from our own asset table, never from the wire, so a recovered signer that equals `from` proves chain, contract, payee,
+//! amount, window and nonce at once: all of them are in the digest.
+
+pub mod permit;
+pub mod permit2;
 
 use std::sync::LazyLock;
 
 use ruint::aliases::U256;
 use sha3::{Digest, Keccak256};
 
-use super::claim::{Asset, EvmAddress};
+use super::claim::{Asset, Domain, EvmAddress};
+use super::network::Caip2;
 
 type Word = [u8; 32];
 
@@ -22,20 +26,51 @@ static TRANSFER_TYPE: LazyLock<Word> = LazyLock::new(|| {
     keccak(b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)")
 });
 
-/// The hash that binds a signature to one token contract on one chain.
+/// The hash that binds a signature to one contract on one chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DomainSeparator(pub [u8; 32]);
 
 impl DomainSeparator {
     /// The separator of a token contract.
-    pub fn of(asset: &Asset) -> Self {
+    pub fn of_token(chain_id: u64, contract: EvmAddress, domain: &Domain) -> Self {
         let mut hash = Keccak256::new();
         hash.update(*DOMAIN_TYPE);
-        hash.update(keccak(asset.domain_name.as_bytes()));
-        hash.update(keccak(asset.domain_version.as_bytes()));
-        hash.update(word(U256::from(asset.network.chain_id)));
-        hash.update(address_word(asset.address));
+        hash.update(keccak(domain.name.as_bytes()));
+        hash.update(keccak(domain.version.as_bytes()));
+        hash.update(word(U256::from(chain_id)));
+        hash.update(address_word(contract));
         DomainSeparator(hash.finalize().into())
+    }
+
+    /// The 32 bytes that are signed to agree to this in the domain.
+    fn digest(&self, struct_hash: &Word) -> Word {
+        let mut hash = Keccak256::new();
+        hash.update(b"\x19\x01");
+        hash.update(self.0);
+        hash.update(struct_hash);
+        hash.finalize().into()
+    }
+}
+
+/// The domains under which an asset can be signed away; none on Solana.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SigningDomains {
+    /// The token contract's own, where it is known.
+    pub token: Option<DomainSeparator>,
+    /// That of the chain's Permit2 contract.
+    pub permit2: Option<DomainSeparator>,
+}
+
+impl SigningDomains {
+    /// Those of an asset.
+    pub fn of(asset: &Asset) -> Self {
+        match (asset.network, asset.address.evm()) {
+            (Caip2::Eip155 { chain_id }, Some(contract)) => SigningDomains {
+                token: asset.domain().map(|domain| DomainSeparator::of_token(chain_id, contract, domain)),
+                permit2: Some(permit2::domain(chain_id)),
+            },
+            _ => SigningDomains::default(),
+        }
     }
 }
 
@@ -72,11 +107,7 @@ impl TransferWithAuthorization {
 
     /// The 32 bytes that are signed.
     pub fn digest(&self, domain: &DomainSeparator) -> [u8; 32] {
-        let mut hash = Keccak256::new();
-        hash.update(b"\x19\x01");
-        hash.update(domain.0);
-        hash.update(self.struct_hash());
-        hash.finalize().into()
+        domain.digest(&self.struct_hash())
     }
 }
 

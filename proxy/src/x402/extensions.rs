@@ -1,48 +1,154 @@
-//! The `extensions` of a v2 payment. Clients echo whatever the seller sent, and some extensions are powers of attorney
-//! (`eip2612GasSponsoring` is an unlimited allowance, `erc20ApprovalGasSponsoring` a whole signed transaction): only an allow-list passes.
+//! The `extensions` of a v2 payment. Clients echo whatever the seller sent and add their own part, and some extensions are powers of attorney
+//! (`eip2612GasSponsoring` is an allowance, `erc20ApprovalGasSponsoring` a whole signed transaction): only an allow-list passes, and what
+//! gives a power only where it is switched on.
+
+mod allowance;
+mod approval;
+
+use std::fmt;
 
 use sha2::{Digest, Sha256};
 use tollgate_policy::Reason;
 
 use super::claim::IdentifierHash;
+use super::enabled::Enabled;
 use super::json::{Object, Value};
 use super::refusal::PaymentRefusal;
+pub use allowance::Allowance;
 
 const HARMLESS: [&str; 3] = ["bazaar", "builder-code", "offer-receipt"];
 const IDENTIFIER: &str = "payment-identifier";
 
-/// Checks the extensions and reads the client's payment identifier, if it sent one.
-pub fn parse(extensions: Option<&Value<'_>>) -> Result<Option<IdentifierHash>, PaymentRefusal> {
-    let extensions = match extensions {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::Object(extensions)) => extensions,
-        Some(_) => return Err(PaymentRefusal::malformed("extensions is not an object")),
+/// The extensions that give somebody more than the payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Extension {
+    /// An allowance for the Permit2 contract, by signature.
+    Eip2612GasSponsoring,
+    /// An allowance for the Permit2 contract, as a transaction that somebody else sends off.
+    Erc20ApprovalGasSponsoring,
+    /// A wallet's signature that proves who asks.
+    SignInWithX,
+}
+
+impl Extension {
+    /// Every one.
+    pub const ALL: [Extension; 3] = [
+        Extension::Eip2612GasSponsoring,
+        Extension::Erc20ApprovalGasSponsoring,
+        Extension::SignInWithX,
+    ];
+
+    /// The name on the wire and in `payments.allow_extensions`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Extension::Eip2612GasSponsoring => "eip2612GasSponsoring",
+            Extension::Erc20ApprovalGasSponsoring => "erc20ApprovalGasSponsoring",
+            Extension::SignInWithX => "sign-in-with-x",
+        }
+    }
+
+    /// The extension of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|extension| extension.as_str() == name)
+    }
+}
+
+impl fmt::Display for Extension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a payment's extensions carry.
+#[derive(Debug, Clone, Default)]
+pub struct Carried {
+    /// The client's payment identifier, if it sent one.
+    pub identifier: Option<IdentifierHash>,
+    /// The allowances that it gives; still to be held against the payment.
+    pub allowances: Vec<Allowance>,
+}
+
+/// Checks the extensions and reads what matters of them.
+pub fn parse(extensions: Option<&Value<'_>>, enabled: &Enabled) -> Result<Carried, PaymentRefusal> {
+    let Some(extensions) = object(extensions)? else {
+        return Ok(Carried::default());
     };
-    refuse_foreign(extensions)?;
-    match extensions.get(IDENTIFIER) {
-        None => Ok(None),
-        Some(Value::Object(extension)) => identifier(extension),
-        Some(_) => Err(invalid("payment-identifier is not an object")),
+    let mut carried = Carried::default();
+    for (name, value) in extensions.members() {
+        match (name, Extension::named(name)) {
+            (IDENTIFIER, _) => {
+                let extension = value.as_object().ok_or_else(|| invalid("payment-identifier is not an object"))?;
+                carried.identifier = identifier(extension)?;
+            }
+            (_, Some(extension)) if enabled.extensions.contains(&extension) => match extension {
+                Extension::SignInWithX => {}
+                Extension::Eip2612GasSponsoring => carried.allowances.extend(allowance::permit(value)?),
+                Extension::Erc20ApprovalGasSponsoring => carried.allowances.extend(allowance::transaction(value)?),
+            },
+            (_, Some(_)) => return Err(refused()),
+            (name, None) if HARMLESS.contains(&name) => {}
+            (_, None) => return Err(refused()),
+        }
+    }
+    Ok(carried)
+}
+
+/// The parts that are free text to us, in which a second payment could ride. An allowance is read member by member.
+pub(super) fn free_parts<'o, 'a>(extensions: Option<&'o Value<'a>>) -> impl Iterator<Item = &'o Value<'a>> {
+    let read = |name: &str| matches!(Extension::named(name), Some(extension) if extension != Extension::SignInWithX);
+    extensions
+        .and_then(Value::as_object)
+        .into_iter()
+        .flat_map(Object::members)
+        .filter(move |(name, _)| !read(name))
+        .map(|(_, value)| value)
+}
+
+/// What the extensions of a challenge ask of a payment that repeats them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// What has to be switched on.
+    pub powers: Vec<Extension>,
+    /// Why no payment could repeat them, whatever is switched on.
+    pub foreign: Option<PaymentRefusal>,
+}
+
+impl Asked {
+    /// Reads them.
+    pub fn read(extensions: Option<&Value<'_>>) -> Self {
+        let mut asked = Asked::default();
+        match object(extensions) {
+            Err(refusal) => asked.foreign = Some(refusal),
+            Ok(extensions) => {
+                for (name, _) in extensions.into_iter().flat_map(Object::members) {
+                    match Extension::named(name) {
+                        Some(extension) => asked.powers.push(extension),
+                        None if name == IDENTIFIER || HARMLESS.contains(&name) => {}
+                        None => asked.foreign = Some(refused()),
+                    }
+                }
+            }
+        }
+        asked
+    }
+
+    /// Why no payment may repeat them.
+    pub fn refusal(&self, enabled: &Enabled) -> Option<PaymentRefusal> {
+        let missing = self.powers.iter().any(|power| !enabled.extensions.contains(power));
+        self.foreign.clone().or_else(|| missing.then(refused))
     }
 }
 
-/// Why no payment could repeat these extensions of a challenge.
-pub fn foreign(extensions: Option<&Value<'_>>) -> Option<PaymentRefusal> {
+fn object<'o, 'a>(extensions: Option<&'o Value<'a>>) -> Result<Option<&'o Object<'a>>, PaymentRefusal> {
     match extensions {
-        None | Some(Value::Null) => None,
-        Some(Value::Object(extensions)) => refuse_foreign(extensions).err(),
-        Some(_) => Some(PaymentRefusal::malformed("extensions is not an object")),
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(extensions)) => Ok(Some(extensions)),
+        Some(_) => Err(PaymentRefusal::malformed("extensions is not an object")),
     }
 }
 
-fn refuse_foreign(extensions: &Object<'_>) -> Result<(), PaymentRefusal> {
-    let harmless = |name: &str| name == IDENTIFIER || HARMLESS.contains(&name);
-    if extensions.members().all(|(name, _)| harmless(name)) {
-        return Ok(());
-    }
-    Err(PaymentRefusal::scheme(
-        "the payment carries an extension that is not known to be harmless",
-    ))
+fn refused() -> PaymentRefusal {
+    PaymentRefusal::scheme("the payment carries an extension that is neither known to be harmless nor switched on")
 }
 
 /// `info.id`: 16 to 128 of `[A-Za-z0-9_-]`; may be absent only where the seller does not require it.
@@ -78,7 +184,7 @@ mod tests {
 
     fn reason(text: &str) -> Option<Reason> {
         let value = super::super::json::parse(text.as_bytes(), 16).unwrap();
-        parse(Some(&value)).err().map(|refusal| refusal.reason)
+        parse(Some(&value), &Enabled::default()).err().map(|refusal| refusal.reason)
     }
 
     #[test]

@@ -1,77 +1,69 @@
 //! Decoding a payment header: from the bytes of its value to what was signed and what was offered, in one reading or none.
 
-use ruint::aliases::U256;
 use sha2::{Digest, Sha256};
 use tollgate_policy::Reason;
 
-use super::claim::{AtomicAmount, EvmAddress, IdentifierHash, PaymentHash, Scheme, Version};
-use super::eip712::DomainSeparator;
+use super::address::Address;
+use super::claim::{IdentifierHash, PaymentHash, Version};
+use super::enabled::Enabled;
+use super::extensions::{self, Allowance};
 use super::json::{self, Object, Value};
 use super::network::Caip2;
 use super::offer::{self, Offer};
 use super::refusal::{PaymentRefusal, PaymentSummary};
 use super::resource::ResourceUrl;
-use super::signature::Signature;
-use super::{base64, exact, extensions, traces};
+use super::scheme::{self, Scheme};
+use super::{base64, traces};
+pub use scheme::Signed;
 
 /// The largest header value that is looked at, in bytes; honest ones are under 2 KiB.
 pub const MAX_HEADER_BYTES: usize = 16 * 1024;
 /// The deepest nesting in a payment; honest ones reach 7 (a JSON Schema inside an extension).
 pub const MAX_DEPTH: u8 = 16;
 
-/// What a judged scheme gives the judge: the transfer that its signature releases.
-pub trait Signed {
-    /// Which scheme this is.
-    fn scheme(&self) -> Scheme;
-    /// Who pays.
-    fn payer(&self) -> EvmAddress;
-    /// Who is paid.
-    fn payee(&self) -> EvmAddress;
-    /// How much moves at most.
-    fn amount(&self) -> AtomicAmount;
-    /// Unix seconds from which the signature can be used.
-    fn valid_after(&self) -> U256;
-    /// Unix seconds until which it can be used.
-    fn valid_before(&self) -> U256;
-    /// The single-use number.
-    fn nonce(&self) -> [u8; 32];
-    /// What is signed, for a token contract.
-    fn digest(&self, domain: &DomainSeparator) -> [u8; 32];
-    /// The signature.
-    fn signature(&self) -> &Signature;
-}
-
 /// A decoded payment. Well-formed and in agreement with itself, but neither proved nor judged.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Payment {
     /// By header name and `x402Version` alike.
     pub version: Version,
     /// The chain it is for.
     pub network: Caip2,
     /// What was signed.
-    pub signed: exact::Eip3009,
+    pub signed: Box<dyn Signed>,
     /// v2: the offer it answers.
     pub offer: Option<Offer>,
     /// v2: what it says it buys.
     pub resource: Option<ResourceUrl>,
     /// v2: the client's identifier.
     pub identifier: Option<IdentifierHash>,
+    /// v2: the allowances that ride along.
+    pub allowances: Vec<Allowance>,
     /// Names these bytes.
     pub payment_hash: PaymentHash,
 }
 
 impl Payment {
-    /// Decodes the value of a payment header. Each refusal carries what was known by then.
-    pub fn decode(version: Version, value: &[u8]) -> Result<Self, PaymentRefusal> {
+    /// Decodes the value of a payment header, if all of it is switched on. Each refusal carries what was known by then.
+    pub fn decode(version: Version, value: &[u8], enabled: &Enabled) -> Result<Self, PaymentRefusal> {
         let mut known = PaymentSummary {
             version: Some(version),
             ..PaymentSummary::default()
         };
-        decode(version, value, &mut known).map_err(|mut refusal| {
+        decode(version, value, enabled, &mut known).map_err(|mut refusal| {
             known.scheme = refusal.summary.scheme.or(known.scheme);
             refusal.summary = Box::new(known);
             refusal
         })
+    }
+
+    /// The token, where the payment names it.
+    pub fn asset(&self) -> Option<Address> {
+        self.offer.as_ref().map(|offer| offer.asset).or_else(|| self.signed.asset())
+    }
+
+    /// Who is paid, where the payment names them: an offer's payee is the one that the signature pays.
+    pub fn payee(&self) -> Option<Address> {
+        self.signed.payee().or_else(|| self.offer.as_ref().map(|offer| offer.pay_to))
     }
 
     /// What an audit line of a refusal may say.
@@ -80,9 +72,9 @@ impl Payment {
             version: Some(self.version),
             scheme: Some(self.signed.scheme().into()),
             network: Some(self.network),
-            asset: self.offer.as_ref().map(|offer| offer.asset),
+            asset: self.asset(),
             amount: Some(self.signed.amount()),
-            payee: Some(self.signed.payee()),
+            payee: self.payee(),
             payer: Some(self.signed.payer()),
         }
     }
@@ -90,19 +82,20 @@ impl Payment {
 
 /// One GO must not release a second signature that rides in the parts of a payment which nobody signs.
 fn refuse_stowaway(document: &json::Object<'_>) -> Result<(), PaymentRefusal> {
-    let unsigned = document.members().filter(|(name, _)| *name != "payload");
-    for (_, value) in unsigned {
-        if traces::in_value(value).is_some() {
-            return Err(PaymentRefusal::new(
-                Reason::PaymentConflicting,
-                "the payment header holds a second payment",
-            ));
-        }
+    let unsigned = document.members().filter(|(name, _)| !matches!(*name, "payload" | "extensions"));
+    let unsigned = unsigned
+        .map(|(_, value)| value)
+        .chain(extensions::free_parts(document.get("extensions")));
+    if traces::in_values(unsigned).is_none() {
+        return Ok(());
     }
-    Ok(())
+    Err(PaymentRefusal::new(
+        Reason::PaymentConflicting,
+        "the payment header holds a second payment",
+    ))
 }
 
-fn decode(version: Version, value: &[u8], known: &mut PaymentSummary) -> Result<Payment, PaymentRefusal> {
+fn decode(version: Version, value: &[u8], enabled: &Enabled, known: &mut PaymentSummary) -> Result<Payment, PaymentRefusal> {
     if value.len() > MAX_HEADER_BYTES {
         return Err(PaymentRefusal::new(
             Reason::PaymentTooLarge,
@@ -123,8 +116,8 @@ fn decode(version: Version, value: &[u8], known: &mut PaymentSummary) -> Result<
     check_version(version, document)?;
     let payment_hash = PaymentHash(Sha256::digest(value).into());
     let payment = match version {
-        Version::V1 => decode_v1(document, payment_hash, known)?,
-        Version::V2 => decode_v2(document, payment_hash, known)?,
+        Version::V1 => decode_v1(document, payment_hash, enabled, known)?,
+        Version::V2 => decode_v2(document, payment_hash, enabled, known)?,
     };
     *known = payment.summary();
     refuse_stowaway(document)?;
@@ -139,74 +132,98 @@ fn check_version(version: Version, document: &Object<'_>) -> Result<(), PaymentR
     }
 }
 
-fn payload<'o, 'a>(document: &'o Object<'a>) -> Result<&'o Object<'a>, PaymentRefusal> {
-    document
-        .object("payload")
-        .ok_or_else(|| PaymentRefusal::malformed("payload is not an object"))
+/// The scheme of a payment; whatever is known of it by then is in the refusal.
+fn scheme(
+    stated: &Object<'_>,
+    payload: Option<&Object<'_>>,
+    enabled: &Enabled,
+    known: &mut PaymentSummary,
+) -> Result<Scheme, PaymentRefusal> {
+    let scheme = scheme::of_payload(stated.get("scheme"), payload)?;
+    known.scheme = Some(scheme.into());
+    scheme.require(enabled)?;
+    Ok(scheme)
 }
 
-fn decode_v1(document: &Object<'_>, payment_hash: PaymentHash, known: &mut PaymentSummary) -> Result<Payment, PaymentRefusal> {
-    known.scheme = Some(offer::scheme_of(document.get("scheme"))?);
-    let payload = payload(document)?;
-    exact::refuse_other_flavours(payload)?;
+fn decode_v1(
+    document: &Object<'_>,
+    payment_hash: PaymentHash,
+    enabled: &Enabled,
+    known: &mut PaymentSummary,
+) -> Result<Payment, PaymentRefusal> {
+    let payload = document.object("payload");
+    let scheme = scheme(document, payload, enabled, known)?;
+    if !matches!(scheme, Scheme::Exact | Scheme::ExactSvm) {
+        return Err(PaymentRefusal::scheme("x402 v1 has no payments over Permit2"));
+    }
     let network = document
         .string("network")
         .ok_or_else(|| PaymentRefusal::malformed("network is not a string"))?;
     let network = Caip2::from_v1_name(network)?;
     known.network = Some(network);
+    scheme.require_network(network)?;
     if !document.has_only(&["x402Version", "scheme", "network", "payload"]) {
         return Err(PaymentRefusal::malformed("the payment has an unknown member"));
     }
     Ok(Payment {
         version: Version::V1,
         network,
-        signed: exact::parse(payload)?,
+        signed: scheme::read(scheme, payload.unwrap_or(&Object::default()), enabled)?,
         offer: None,
         resource: None,
         identifier: None,
+        allowances: Vec::new(),
         payment_hash,
     })
 }
 
-fn decode_v2(document: &Object<'_>, payment_hash: PaymentHash, known: &mut PaymentSummary) -> Result<Payment, PaymentRefusal> {
+fn decode_v2(
+    document: &Object<'_>,
+    payment_hash: PaymentHash,
+    enabled: &Enabled,
+    known: &mut PaymentSummary,
+) -> Result<Payment, PaymentRefusal> {
     let accepted = document
         .object("accepted")
         .ok_or_else(|| PaymentRefusal::malformed("accepted is not an object"))?;
-    known.scheme = Some(offer::scheme_of(accepted.get("scheme"))?);
-    let payload = payload(document)?;
-    exact::refuse_other_flavours(payload)?;
-    let identifier = extensions::parse(document.get("extensions"))?;
+    let payload = document.object("payload");
+    let scheme = scheme(accepted, payload, enabled, known)?;
+    let carried = extensions::parse(document.get("extensions"), enabled)?;
     if !document.has_only(&["x402Version", "accepted", "payload", "resource", "extensions"]) {
         return Err(PaymentRefusal::malformed("the payment has an unknown member"));
     }
-    let offer = offer::parse(accepted)?;
+    let offer = offer::parse(accepted, scheme)?;
     known.network = Some(offer.network);
     known.asset = Some(offer.asset);
-    let signed = exact::parse(payload)?;
+    let signed = scheme::read(scheme, payload.unwrap_or(&Object::default()), enabled)?;
     known.amount = Some(signed.amount());
-    known.payee = Some(signed.payee());
+    known.payee = signed.payee();
     known.payer = Some(signed.payer());
-    agree(&signed, &offer)?;
+    agree(&*signed, &offer)?;
     Ok(Payment {
         version: Version::V2,
         network: offer.network,
         signed,
         offer: Some(offer),
         resource: Some(resource(document)?),
-        identifier,
+        identifier: carried.identifier,
+        allowances: carried.allowances,
         payment_hash,
     })
 }
 
 /// The seller may look at either copy, so they have to say the same.
-fn agree(signed: &impl Signed, offer: &Offer) -> Result<(), PaymentRefusal> {
-    if signed.payee() != offer.pay_to {
+fn agree(signed: &dyn Signed, offer: &Offer) -> Result<(), PaymentRefusal> {
+    if !signed.pays(offer.pay_to) {
         return Err(PaymentRefusal::mismatch("the signature pays another address than accepted.payTo"));
     }
     if signed.amount() != offer.amount {
         return Err(PaymentRefusal::mismatch("the signed value is not accepted.amount"));
     }
-    Ok(())
+    if signed.asset().is_some_and(|asset| asset != offer.asset) {
+        return Err(PaymentRefusal::mismatch("the signature moves another token than accepted.asset"));
+    }
+    signed.agrees_with(&offer.extra)
 }
 
 fn resource(document: &Object<'_>) -> Result<ResourceUrl, PaymentRefusal> {

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use thiserror::Error;
 use tollgate_policy::Reason;
 
-use super::claim::{AtomicAmount, EvmAddress, Scheme, Version};
+use super::address::Address;
+use super::claim::{AtomicAmount, Version};
 use super::network::{Caip2, NetworkError};
+use super::scheme::Scheme;
 
 /// A refused payment. Its texts are fixed or built from typed values, so nothing of a signature or of client-chosen text is in them.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -29,21 +31,25 @@ pub struct PaymentSummary {
     pub scheme: Option<SchemeName>,
     /// The chain.
     pub network: Option<Caip2>,
-    /// The token contract.
-    pub asset: Option<EvmAddress>,
+    /// The token.
+    pub asset: Option<Address>,
     /// The signed amount.
     pub amount: Option<AtomicAmount>,
     /// The signed payee.
-    pub payee: Option<EvmAddress>,
+    pub payee: Option<Address>,
     /// The payer named in the payment.
-    pub payer: Option<EvmAddress>,
+    pub payer: Option<Address>,
 }
 
 /// Schemes that are told apart in audit lines and metrics; a closed set, because clients choose the text on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SchemeName {
-    /// `exact`.
+    /// `exact`, over EIP-3009 where that is known.
     Exact,
+    /// `exact` over Permit2.
+    ExactPermit2,
+    /// `exact` on Solana.
+    ExactSvm,
     /// `upto`.
     Upto,
     /// `batch-settlement`.
@@ -55,7 +61,7 @@ pub enum SchemeName {
 }
 
 impl SchemeName {
-    /// Reads the wire's text.
+    /// Reads the wire's text, which has one word for three of them.
     pub fn recognise(text: &str) -> Self {
         match text {
             "exact" => SchemeName::Exact,
@@ -70,6 +76,8 @@ impl SchemeName {
     pub const fn as_str(self) -> &'static str {
         match self {
             SchemeName::Exact => "exact",
+            SchemeName::ExactPermit2 => "exact-permit2",
+            SchemeName::ExactSvm => "exact-svm",
             SchemeName::Upto => "upto",
             SchemeName::BatchSettlement => "batch-settlement",
             SchemeName::AuthCapture => "auth-capture",
@@ -82,6 +90,9 @@ impl From<Scheme> for SchemeName {
     fn from(scheme: Scheme) -> Self {
         match scheme {
             Scheme::Exact => SchemeName::Exact,
+            Scheme::ExactPermit2 => SchemeName::ExactPermit2,
+            Scheme::ExactSvm => SchemeName::ExactSvm,
+            Scheme::Upto => SchemeName::Upto,
         }
     }
 }
@@ -123,7 +134,9 @@ impl From<NetworkError> for PaymentRefusal {
     fn from(error: NetworkError) -> Self {
         let reason = match error {
             NetworkError::Malformed => Reason::PaymentMalformed,
-            NetworkError::OtherNamespace | NetworkError::UnknownName | NetworkError::AmbiguousName => Reason::PaymentNetworkNotAllowed,
+            NetworkError::OtherNamespace | NetworkError::UnknownCluster | NetworkError::UnknownName | NetworkError::AmbiguousName => {
+                Reason::PaymentNetworkNotAllowed
+            }
         };
         PaymentRefusal::new(reason, error.to_string())
     }

@@ -138,6 +138,11 @@ impl ResourceUrl {
         })
     }
 
+    /// Whether this is on the requested site: scheme, host and port.
+    pub(super) fn is_on_the_site_of(&self, request: &PaymentRequest<'_>) -> bool {
+        self.scheme == request.scheme && self.authority == *request.authority
+    }
+
     /// Whether this names the requested resource. A URL without a query names the path: that is what several seller frameworks announce for
     /// a request that has a query. A URL with a query has to have the request's.
     pub fn names(&self, request: &PaymentRequest<'_>, http: HttpResource) -> bool {

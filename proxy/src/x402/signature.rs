@@ -7,6 +7,8 @@ use sha3::{Digest, Keccak256};
 use thiserror::Error;
 
 use super::claim::EvmAddress;
+use super::enabled::ContractWallets;
+use super::scheme::Signer;
 
 /// Why a text is not a signature that an externally owned account makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -62,6 +64,16 @@ impl Signature {
             _ => return Err(SignatureError::RecoveryId),
         };
         let rs = EcdsaSignature::from_slice(rs).map_err(|_| SignatureError::NotCanonical)?;
+        Self::canonical(rs, v)
+    }
+
+    /// The signature of these numbers, `odd` telling which of two points r stands for.
+    pub fn from_parts(r: [u8; 32], s: [u8; 32], odd: bool) -> Result<Self, SignatureError> {
+        let rs = EcdsaSignature::from_scalars(r, s).map_err(|_| SignatureError::NotCanonical)?;
+        Self::canonical(rs, RecoveryId::new(odd, false))
+    }
+
+    fn canonical(rs: EcdsaSignature, v: RecoveryId) -> Result<Self, SignatureError> {
         if rs.normalize_s().is_some() {
             return Err(SignatureError::NotCanonical);
         }
@@ -74,6 +86,35 @@ impl Signature {
         let point = key.to_encoded_point(false);
         let hash = Keccak256::digest(point.as_bytes().get(1..)?);
         hash.get(12..)?.try_into().ok().map(EvmAddress)
+    }
+}
+
+/// A wallet's signature, of a key or of a contract.
+#[derive(Debug, Clone, Copy)]
+pub enum WalletSignature {
+    /// Of a key: whose can be told.
+    Key(Signature),
+    /// Of a contract wallet. What it says is between its bytes and the contract's code.
+    Contract,
+}
+
+impl WalletSignature {
+    /// Parses a signature of a key or, where those are taken, of a contract wallet.
+    pub fn parse(text: &str, contracts: ContractWallets) -> Result<Self, SignatureError> {
+        match Signature::parse(text) {
+            Ok(signature) => Ok(WalletSignature::Key(signature)),
+            Err(SignatureError::ContractWallet) if contracts == ContractWallets::Allowed => Ok(WalletSignature::Contract),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whose signature it is, if it is over this digest.
+    pub(super) fn signer(&self, payer: EvmAddress, digest: impl FnOnce() -> [u8; 32]) -> Signer {
+        match self {
+            WalletSignature::Key(signature) if signature.recover(&digest()) == Some(payer) => Signer::Payer,
+            WalletSignature::Key(_) => Signer::Other,
+            WalletSignature::Contract => Signer::Contract,
+        }
     }
 }
 

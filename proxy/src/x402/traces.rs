@@ -35,8 +35,15 @@ pub enum Trace {
 
 /// The strongest trace in a parsed document.
 pub fn in_value(value: &Value<'_>) -> Option<Trace> {
+    in_values([value])
+}
+
+/// The strongest trace in several parts of a document, taken together.
+pub fn in_values<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>) -> Option<Trace> {
     let mut walk = Walk::default();
-    walk.value(value);
+    for value in values {
+        walk.value(value);
+    }
     let naked = (walk.authorization && walk.signature).then_some(Trace::SignedAuthorization);
     walk.strongest.max(naked)
 }

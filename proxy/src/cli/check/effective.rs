@@ -11,6 +11,7 @@ use crate::gate::payment::terms::{DEFAULT_CLOCK_SKEW, DEFAULT_MAX_AMOUNT, DEFAUL
 use crate::gate::rail::list::{Kind, List};
 use crate::serve::{PolicyPaths, StartError};
 use crate::settings::units::format_duration;
+use crate::x402::enabled::{ContractWallets, Enabled};
 
 const TOP: Indent = Indent::NONE;
 
@@ -128,8 +129,29 @@ fn payments(writer: &mut Writer, operator: &Operator) -> Result<(), CliError> {
         let text = format!("pin: {} {} pays {} exactly {}", pin.method, pin.url, pin.pay_to, pin.amount);
         writer.note(one, &format!("{text} ({own})"));
     }
-    writer.line(one, "schemes: [exact]", origin(config.schemes.is_some(), ""));
+    let Enabled {
+        schemes,
+        extensions,
+        contract_wallets,
+    } = terms.enabled();
+    let schemes: Vec<&str> = schemes.iter().map(|scheme| scheme.as_str()).collect();
+    writer.line(
+        one,
+        format!("schemes: [{}]", schemes.join(", ")),
+        origin(config.schemes.is_some(), ""),
+    );
+    let extensions: Vec<&str> = extensions.iter().map(|extension| extension.as_str()).collect();
+    writer.line(
+        one,
+        format!("allow_extensions: [{}]", extensions.join(", ")),
+        origin(config.allow_extensions.is_some(), ""),
+    );
     for (key, holds, given) in [
+        (
+            "allow_smart_wallets",
+            *contract_wallets == ContractWallets::Allowed,
+            config.allow_smart_wallets,
+        ),
         (
             "require_challenge",
             terms.challenge() == ChallengeRule::Required,

@@ -342,15 +342,17 @@ async fn the_text_says_what_decided_and_what_to_do() {
 /// A payment to `payee` for the resource, as an SDK would sign it.
 fn payment(payee: u8) -> String {
     let asset = assets::table()
-        .find_map(|known| known.asset.filter(|asset| asset.network.chain_id == 84_532))
+        .map(|known| known.asset)
+        .find(|asset| asset.network.to_string() == "eip155:84532")
         .unwrap();
+    let domain = asset.domain().unwrap();
     let challenge = json!({
         "x402Version": 2,
         "resource": { "url": "https://api.example.com/v1/x" },
         "accepts": [{
             "scheme": "exact", "network": "eip155:84532", "asset": asset.address.to_string(), "amount": "10000",
             "payTo": format!("0x{}", hex::encode([payee; 20])), "maxTimeoutSeconds": 60,
-            "extra": { "name": asset.domain_name, "version": asset.domain_version },
+            "extra": { "name": domain.name, "version": domain.version },
         }],
     });
     let challenge = STANDARD.encode(challenge.to_string()).parse().unwrap();

@@ -11,16 +11,17 @@ use super::judge::{SignerCheck, judge_with};
 use super::vectors::{Parts, headers, load, text};
 use super::{Terms, UrlScheme};
 use crate::gate::rail::{Rails, RailsConfig};
-use crate::x402::claim::{Claim, EvmAddress};
+use crate::x402::claim::Claim;
 use crate::x402::detect::{Found, find, find_in_target};
-use crate::x402::signature::Signature;
+use crate::x402::eip712::SigningDomains;
+use crate::x402::scheme::{Signed, Signer};
 
 /// The rows' signatures are dummies.
 struct TakenAsSigned;
 
 impl SignerCheck for TakenAsSigned {
-    fn is_signed_by(&self, _: EvmAddress, _: &Signature, _: &[u8; 32]) -> bool {
-        true
+    fn signer(&self, _: &dyn Signed, _: &SigningDomains) -> Signer {
+        Signer::Payer
     }
 }
 
@@ -189,13 +190,13 @@ fn outcome(row: &Value, now: u64, terms: &Terms, rails: &Rails) -> Result<Option
     if let Some(hit) = rails.call(&parts.path, body.as_bytes()) {
         return Err(hit.reason);
     }
-    judge_with(find(&map), &parts.request(), terms, now, &TakenAsSigned).map_err(|refusal| refusal.reason)
+    judge_with(find(&map), &parts.request(), terms, None, now, &TakenAsSigned).map_err(|refusal| refusal.reason)
 }
 
 fn anything_in_trailers(trailers: &HeaderMap) -> Option<Reason> {
     match find(trailers) {
         Found::Nothing => None,
-        Found::Payment { .. } => Some(Reason::PaymentMalformed),
+        Found::Payment { .. } | Found::SignIn { .. } => Some(Reason::PaymentMalformed),
         Found::Refused(refusal) => Some(refusal.reason),
     }
 }

@@ -127,6 +127,17 @@ impl ChallengeMemory {
         })
     }
 
+    /// What the challenges of this version ask for that a payment for the request could answer.
+    pub fn waiting_for(&self, request: RequestHash, version: Version) -> Vec<Arc<[Asked]>> {
+        let inner = self.lock();
+        let waiting = inner.waiting.get(&request).map_or(&[][..], Vec::as_slice);
+        waiting
+            .iter()
+            .filter(|one| one.version == version)
+            .map(|one| one.offers.clone())
+            .collect()
+    }
+
     /// How many challenges are remembered.
     pub fn len(&self) -> usize {
         self.lock().order.len()
@@ -147,7 +158,8 @@ impl Waiting {
     /// Whether one of the offers is what the payment pays; an error where only the time is wrong.
     fn accepts(&self, claim: &Claim, request: &PaymentRequest<'_>, http: HttpResource, now: u64) -> Result<bool, PaymentRefusal> {
         let paid = self.offers.iter().find(|offer| {
-            offer.network == claim.asset.network
+            offer.scheme == claim.scheme
+                && offer.network == claim.asset.network
                 && offer.asset == claim.asset.address
                 && offer.amount == claim.amount
                 && offer.pay_to == claim.payee

@@ -9,12 +9,18 @@ use super::challenges::{ChallengeRule, ScreeningRule};
 use super::layer::AssetKey;
 use super::pins::Pin;
 use super::terms::{AllowedAsset, Terms};
-use crate::x402::claim::EvmAddress;
+use crate::x402::address::Address;
+use crate::x402::enabled::{ContractWallets, Enabled};
 use crate::x402::resource::HttpResource;
 
 /// Everything that differs.
 pub fn changes(old: &Terms, new: &Terms) -> Vec<ConfigChange> {
     let Terms {
+        enabled: Enabled {
+            schemes,
+            extensions,
+            contract_wallets,
+        },
         networks,
         assets,
         payees,
@@ -27,6 +33,15 @@ pub fn changes(old: &Terms, new: &Terms) -> Vec<ConfigChange> {
         clock_skew,
     } = new;
     let mut changes = Changes(Vec::new());
+    changes.members("scheme", &old.enabled.schemes, schemes);
+    changes.members("extension", &old.enabled.extensions, extensions);
+    match (old.enabled.contract_wallets, contract_wallets) {
+        (ContractWallets::Refused, ContractWallets::Allowed) => {
+            changes.widens("contract wallets may pay, whose signatures are not checked")
+        }
+        (ContractWallets::Allowed, ContractWallets::Refused) => changes.narrows("contract wallets may no longer pay"),
+        _ => {}
+    }
     changes.members("network", &old.networks, networks);
     changes.assets(&old.assets, assets);
     changes.parties("payee", old.payees.as_ref(), payees.as_ref());
@@ -97,7 +112,7 @@ impl Changes {
         }
     }
 
-    fn parties(&mut self, what: &str, old: Option<&BTreeSet<EvmAddress>>, new: Option<&BTreeSet<EvmAddress>>) {
+    fn parties(&mut self, what: &str, old: Option<&BTreeSet<Address>>, new: Option<&BTreeSet<Address>>) {
         match (old, new) {
             (Some(old), Some(new)) => self.members(what, old, new),
             (Some(_), None) => self.widens(format!("any {what} instead of those listed")),
@@ -172,6 +187,13 @@ mod tests {
             ),
             (pin("0.01"), json!({}), "the pin GET "),
             (json!({}), json!({ "allow_http_resource": true }), "a seller may announce"),
+            (json!({}), json!({ "schemes": ["exact", "upto"] }), "scheme upto is added"),
+            (
+                json!({}),
+                json!({ "allow_extensions": ["sign-in-with-x"] }),
+                "extension sign-in-with-x is added",
+            ),
+            (json!({}), json!({ "allow_smart_wallets": true }), "contract wallets may pay"),
             (
                 json!({ "max_timeout": "1m" }),
                 json!({ "max_timeout": "2m" }),

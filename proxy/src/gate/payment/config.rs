@@ -12,7 +12,7 @@ use crate::settings::units;
 pub struct PaymentsConfig {
     /// CAIP-2 identifiers, e.g. `eip155:8453`.
     pub networks: Option<Vec<String>>,
-    /// CAIP-2 identifier, `/`, token contract: `eip155:8453/0x8335…`.
+    /// CAIP-2 identifier, `/`, token contract or mint: `eip155:8453/0x8335…`.
     pub assets: Option<Vec<String>>,
     /// The most that one payment may move, a decimal string in the asset's own units. Default `"1.00"`.
     pub max_amount: Option<String>,
@@ -22,8 +22,12 @@ pub struct PaymentsConfig {
     pub payers: Vec<String>,
     /// Exact prices. When one names the request's URL, the payment must match one of that URL whole.
     pub pins: Vec<PinConfig>,
-    /// Only `exact` is supported.
+    /// The schemes whose payments are judged, by the names of [`Scheme`](crate::x402::scheme::Scheme). Default `exact` alone.
     pub schemes: Option<Vec<String>>,
+    /// The extensions that give somebody more than the payment and may come along, by their names on the wire. Default none.
+    pub allow_extensions: Option<Vec<String>>,
+    /// Whether contract wallets may pay, whose signatures only their contract can check. Default `false`.
+    pub allow_smart_wallets: Option<bool>,
     /// Whether a payment has to answer a 402 that passed here, for the same request, once and in time. Default `true`.
     pub require_challenge: Option<bool>,
     /// Whether the options of a 402 are judged before the client sees them. Default: `true` where `verdict:` names somebody to ask.
@@ -55,20 +59,22 @@ pub struct PinConfig {
     pub amount: String,
 }
 
-/// A token contract that the operator vouches for.
+/// A token that the operator vouches for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AssetDefinition {
     /// CAIP-2 identifier.
     pub network: String,
-    /// Token contract.
+    /// Token contract, or mint.
     pub address: String,
     /// Decimals, at most 77.
     pub decimals: u8,
-    /// EIP-712 domain name.
-    pub name: String,
-    /// EIP-712 domain version.
-    pub version: String,
+    /// EVM: EIP-712 domain name. Without it the token can be paid over Permit2 only.
+    pub name: Option<String>,
+    /// EVM: EIP-712 domain version.
+    pub version: Option<String>,
+    /// Solana: `spl-token` (the default) or `token-2022`.
+    pub token_program: Option<String>,
 }
 
 fn optional_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {

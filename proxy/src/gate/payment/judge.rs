@@ -1,53 +1,76 @@
 //! The whole local check of one payment: parse, agreement, request, time, lists, signature, limits, pins.
 
-use sha2::{Digest, Sha256};
 use tollgate_policy::Reason;
 
+use super::challenges::ChallengeMemory;
 use super::pins;
 use super::terms::{AllowedAsset, Terms};
 use crate::verdict::Question;
+use crate::x402::address::Address;
 use crate::x402::challenge::Asked;
-use crate::x402::claim::{AtomicAmount, Claim, EvmAddress, NonceHash, Version};
+use crate::x402::claim::{AtomicAmount, Claim, Version};
 use crate::x402::detect::Found;
-use crate::x402::eip712::DomainSeparator;
+use crate::x402::eip712::SigningDomains;
+use crate::x402::extensions::Extension;
 use crate::x402::network::Caip2;
+use crate::x402::offer::Extra;
 use crate::x402::payment::{Payment, Signed};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::resource::PaymentRequest;
-use crate::x402::signature::Signature;
+use crate::x402::scheme::exact_svm::LONGEST_LIFE;
+use crate::x402::scheme::{Lifetime, Scheme, Signer};
+use crate::x402::sign_in;
+
+const SIGNS_IN: &str = "a wallet sign-in is a signature that leaves; it is not allowed";
 
 /// Proves who signed. Production has one way, [`Recovery`]; tests with dummy signatures bring their own.
 pub(crate) trait SignerCheck {
-    fn is_signed_by(&self, payer: EvmAddress, signature: &Signature, digest: &[u8; 32]) -> bool;
+    fn signer(&self, signed: &dyn Signed, domains: &SigningDomains) -> Signer;
 }
 
-/// ECDSA public key recovery.
+/// By the signature alone.
 pub(crate) struct Recovery;
 
 impl SignerCheck for Recovery {
-    fn is_signed_by(&self, payer: EvmAddress, signature: &Signature, digest: &[u8; 32]) -> bool {
-        signature.recover(digest) == Some(payer)
+    fn signer(&self, signed: &dyn Signed, domains: &SigningDomains) -> Signer {
+        signed.signer(domains)
     }
 }
 
 /// Judges what [`crate::x402::detect::find`] found in the headers of a request. `now` is in Unix seconds. `Ok(None)`: there is no payment.
 pub fn judge_header(found: Found<'_>, request: &PaymentRequest<'_>, terms: &Terms, now: u64) -> Result<Option<Claim>, PaymentRefusal> {
-    judge_with(found, request, terms, now, &Recovery)
+    judge_with(found, request, terms, None, now, &Recovery)
+}
+
+/// The same for whoever remembers challenges: what a v1 payment on Solana pays for stands only there.
+pub fn judge_answer(
+    found: Found<'_>,
+    request: &PaymentRequest<'_>,
+    terms: &Terms,
+    challenges: &ChallengeMemory,
+    now: u64,
+) -> Result<Option<Claim>, PaymentRefusal> {
+    judge_with(found, request, terms, Some(challenges), now, &Recovery)
 }
 
 pub(crate) fn judge_with(
     found: Found<'_>,
     request: &PaymentRequest<'_>,
     terms: &Terms,
+    challenges: Option<&ChallengeMemory>,
     now: u64,
     proof: &impl SignerCheck,
 ) -> Result<Option<Claim>, PaymentRefusal> {
     match found {
         Found::Nothing => Ok(None),
         Found::Refused(refusal) => Err(refusal),
+        Found::SignIn { value } if terms.enabled.extensions.contains(&Extension::SignInWithX) => {
+            sign_in::check(value.as_bytes(), request).map(|()| None)
+        }
+        Found::SignIn { .. } => Err(PaymentRefusal::scheme(SIGNS_IN)),
         Found::Payment { version, value } => {
-            let payment = Payment::decode(version, value.as_bytes())?;
-            judge_payment(&payment, request, terms, now, proof)
+            let payment = Payment::decode(version, value.as_bytes(), &terms.enabled)?;
+            judge_payment(&payment, request, terms, challenges, now, proof)
                 .map(Some)
                 .map_err(|refusal| refusal.knowing(payment.summary()))
         }
@@ -58,6 +81,7 @@ fn judge_payment(
     payment: &Payment,
     request: &PaymentRequest<'_>,
     terms: &Terms,
+    challenges: Option<&ChallengeMemory>,
     now: u64,
     proof: &impl SignerCheck,
 ) -> Result<Claim, PaymentRefusal> {
@@ -67,28 +91,60 @@ fn judge_payment(
         return Err(PaymentRefusal::mismatch("the payment's resource.url is not the requested URL"));
     }
     let (valid_after, valid_before) = window(payment, terms, now)?;
-    let signed = &payment.signed;
-    check_parties(terms, payment.network, signed.payee())?;
+    let signed = &*payment.signed;
+    let payee = match payment.payee() {
+        Some(payee) => payee,
+        None => asked_payee(payment, request, challenges)?,
+    };
+    check_parties(terms, payment.network, payee)?;
     if terms.payers.as_ref().is_some_and(|payers| !payers.contains(&signed.payer())) {
         return Err(PaymentRefusal::new(Reason::PaymentPayerNotAllowed, "the payer is not allowed"));
     }
     let allowed = proved_asset(payment, terms, proof)?;
-    check_price(terms, request, allowed, signed.payee(), signed.amount())?;
+    for allowance in &payment.allowances {
+        allowance.check(signed, &allowed.asset, &allowed.domains)?;
+    }
+    check_price(terms, request, allowed, payee, signed.amount())?;
     Ok(Claim {
         version: payment.version,
         scheme: signed.scheme(),
         asset: allowed.asset.clone(),
         amount: signed.amount(),
-        payee: signed.payee(),
+        payee,
         payer: signed.payer(),
         valid_after,
         valid_before,
         resource: request.resource(),
         payment_hash: payment.payment_hash,
-        nonce_hash: nonce_hash(payment, allowed),
+        nonce_hash: signed.single_use().key(&allowed.asset, signed.payer()),
         identifier_hash: payment.identifier,
         request_hash: request.hash(),
     })
+}
+
+/// Whose token account a v1 transaction pays: one of those who asked for it.
+fn asked_payee(payment: &Payment, request: &PaymentRequest<'_>, challenges: Option<&ChallengeMemory>) -> Result<Address, PaymentRefusal> {
+    let offers = challenges
+        .map(|challenges| challenges.waiting_for(request.hash(), payment.version))
+        .unwrap_or_default();
+    if offers.is_empty() {
+        return Err(PaymentRefusal::new(
+            Reason::PaymentNoChallenge,
+            "whom a v1 payment on Solana pays is only in the 402 that it answers, and none for this request has been seen",
+        ));
+    }
+    let signed = &payment.signed;
+    offers
+        .iter()
+        .flat_map(|offers| offers.iter())
+        .find(|offer| {
+            offer.network == payment.network
+                && Some(offer.asset) == signed.asset()
+                && signed.pays(offer.pay_to)
+                && signed.agrees_with(&offer.extra).is_ok()
+        })
+        .map(|offer| offer.pay_to)
+        .ok_or_else(|| PaymentRefusal::mismatch("the payment is not what the seller's 402 asked for"))
 }
 
 /// Judges an offer as a payment for it would be: what a seller asks for, before anybody signs. The question is what to put to the verdict
@@ -103,12 +159,13 @@ pub fn judge_offer(asked: &Asked, request: &PaymentRequest<'_>, terms: &Terms) -
             "the seller wants a signature that stays valid for longer than allowed",
         ));
     }
+    asked.scheme.require(&terms.enabled)?;
+    if asked.scheme == Scheme::ExactSvm {
+        recent_block(terms)?;
+    }
     check_parties(terms, asked.network, asked.pay_to)?;
-    let allowed = terms
-        .assets
-        .get(&(asked.network, asked.asset))
-        .ok_or_else(|| PaymentRefusal::new(Reason::PaymentAssetNotAllowed, "the asset is not allowed"))?;
-    check_domain(allowed, asked.domain_name.as_deref(), asked.domain_version.as_deref())?;
+    let allowed = allowed_asset(terms, asked.network, asked.asset)?;
+    check_domain(allowed, &asked.extra)?;
     check_price(terms, request, allowed, asked.pay_to, asked.amount)?;
     Ok(Question {
         asset: allowed.asset.clone(),
@@ -119,7 +176,7 @@ pub fn judge_offer(asked: &Asked, request: &PaymentRequest<'_>, terms: &Terms) -
     })
 }
 
-fn check_parties(terms: &Terms, network: Caip2, payee: EvmAddress) -> Result<(), PaymentRefusal> {
+fn check_parties(terms: &Terms, network: Caip2, payee: Address) -> Result<(), PaymentRefusal> {
     if !terms.networks.contains(&network) {
         return Err(PaymentRefusal::new(Reason::PaymentNetworkNotAllowed, "the network is not allowed"));
     }
@@ -129,22 +186,31 @@ fn check_parties(terms: &Terms, network: Caip2, payee: EvmAddress) -> Result<(),
     Ok(())
 }
 
+fn allowed_asset(terms: &Terms, network: Caip2, asset: Address) -> Result<&AllowedAsset, PaymentRefusal> {
+    terms
+        .assets
+        .get(&(network, asset))
+        .ok_or_else(|| PaymentRefusal::new(Reason::PaymentAssetNotAllowed, "the asset is not allowed"))
+}
+
 /// The domain that a seller states is the one that clients sign under.
-fn check_domain(allowed: &AllowedAsset, name: Option<&str>, version: Option<&str>) -> Result<(), PaymentRefusal> {
-    let same = |stated: Option<&str>, known: &str| stated.is_none_or(|stated| stated == known);
-    if same(name, &allowed.asset.domain_name) && same(version, &allowed.asset.domain_version) {
-        return Ok(());
+fn check_domain(allowed: &AllowedAsset, stated: &Extra) -> Result<(), PaymentRefusal> {
+    let same = |stated: Option<&String>, known: &str| stated.is_none_or(|stated| *stated == known);
+    match allowed.asset.domain() {
+        Some(known) if same(stated.domain_name.as_ref(), &known.name) && same(stated.domain_version.as_ref(), &known.version) => Ok(()),
+        Some(_) => Err(PaymentRefusal::mismatch(
+            "the seller states another EIP-712 domain than the asset has",
+        )),
+        // Nothing that is judged is signed under it.
+        None => Ok(()),
     }
-    Err(PaymentRefusal::mismatch(
-        "the seller states another EIP-712 domain than the asset has",
-    ))
 }
 
 fn check_price(
     terms: &Terms,
     request: &PaymentRequest<'_>,
     allowed: &AllowedAsset,
-    payee: EvmAddress,
+    payee: Address,
     amount: AtomicAmount,
 ) -> Result<(), PaymentRefusal> {
     if amount > allowed.max_amount {
@@ -162,10 +228,13 @@ fn check_price(
 /// The signature must be usable now, and for no longer than was offered and than we allow: a signature that outlives its verdict is a blank
 /// cheque in the agent's memory.
 fn window(payment: &Payment, terms: &Terms, now: u64) -> Result<(u64, u64), PaymentRefusal> {
+    let Lifetime::Window { after, before } = payment.signed.lifetime() else {
+        recent_block(terms)?;
+        return Ok((0, now.saturating_add(LONGEST_LIFE)));
+    };
     let expired = |detail: &'static str| PaymentRefusal::new(Reason::PaymentExpired, detail);
-    let too_wide = "the signature stays valid for longer than allowed";
-    let valid_before = u64::try_from(payment.signed.valid_before()).map_err(|_| expired(too_wide))?;
-    let valid_after = u64::try_from(payment.signed.valid_after()).map_err(|_| expired("the signature is post-dated"))?;
+    let valid_before = u64::try_from(before).map_err(|_| expired(TOO_WIDE))?;
+    let valid_after = u64::try_from(after).map_err(|_| expired("the signature is post-dated"))?;
     if valid_before <= now {
         return Err(expired("the signature has expired"));
     }
@@ -175,48 +244,50 @@ fn window(payment: &Payment, terms: &Terms, now: u64) -> Result<(u64, u64), Paym
     let offered = payment.offer.as_ref().map_or(u64::MAX, |offer| offer.max_timeout);
     let longest = offered.min(terms.max_timeout).saturating_add(terms.clock_skew);
     if valid_before - now > longest {
-        return Err(expired(too_wide));
+        return Err(expired(TOO_WIDE));
     }
     Ok((valid_after, valid_before))
 }
 
-/// The asset under whose EIP-712 domain the signature is the payer's. In v2 the offer names it and the signature has to agree; v1 names
-/// none, so the allowed assets of the network are tried.
-fn proved_asset<'t>(payment: &Payment, terms: &'t Terms, proof: &impl SignerCheck) -> Result<&'t AllowedAsset, PaymentRefusal> {
-    let asset_not_allowed = |detail: &'static str| PaymentRefusal::new(Reason::PaymentAssetNotAllowed, detail);
-    let signed = &payment.signed;
-    let proves = |domain: &DomainSeparator| proof.is_signed_by(signed.payer(), signed.signature(), &signed.digest(domain));
-    let Some(offer) = &payment.offer else {
-        return terms
-            .assets
-            .range((payment.network, EvmAddress([0; 20]))..=(payment.network, EvmAddress([255; 20])))
-            .map(|(_, allowed)| allowed)
-            .find(|allowed| proves(&allowed.domain))
-            .ok_or_else(|| asset_not_allowed("the signature is not the payer's for any allowed asset of this network"));
-    };
-    let allowed = terms
-        .assets
-        .get(&(payment.network, offer.asset))
-        .ok_or_else(|| asset_not_allowed("the asset is not allowed"))?;
-    check_domain(allowed, offer.domain_name.as_deref(), offer.domain_version.as_deref())?;
-    if proves(&allowed.domain) {
-        Ok(allowed)
-    } else {
-        Err(PaymentRefusal::mismatch(
-            "the signature is not the payer's for this asset and these values",
-        ))
+const TOO_WIDE: &str = "the signature stays valid for longer than allowed";
+
+/// A transaction lives as long as the chain remembers its block, whatever anybody asked for. How old the block is, only the chain knows.
+fn recent_block(terms: &Terms) -> Result<(), PaymentRefusal> {
+    if LONGEST_LIFE > terms.max_timeout.saturating_add(terms.clock_skew) {
+        return Err(PaymentRefusal::new(Reason::PaymentExpired, TOO_WIDE));
     }
+    Ok(())
 }
 
-/// A nonce is single-use per payer and token contract.
-fn nonce_hash(payment: &Payment, allowed: &AllowedAsset) -> NonceHash {
-    let mut hash = Sha256::new();
-    hash.update(b"tollgate nonce 1");
-    hash.update(allowed.asset.network.chain_id.to_be_bytes());
-    hash.update(allowed.asset.address.0);
-    hash.update(payment.signed.payer().0);
-    hash.update(payment.signed.nonce());
-    NonceHash(hash.finalize().into())
+/// The asset that the payer's signature moves. Where the payment names it, the signature has to agree; v1 on EVM chains names none, so the
+/// allowed assets of the network are tried.
+fn proved_asset<'t>(payment: &Payment, terms: &'t Terms, proof: &impl SignerCheck) -> Result<&'t AllowedAsset, PaymentRefusal> {
+    let signed = &*payment.signed;
+    let Some(asset) = payment.asset() else {
+        return terms
+            .assets
+            .values()
+            .filter(|allowed| allowed.asset.network == payment.network && signed.fits(&allowed.asset).is_ok())
+            .find(|allowed| proof.signer(signed, &allowed.domains) == Signer::Payer)
+            .ok_or_else(|| {
+                PaymentRefusal::new(
+                    Reason::PaymentAssetNotAllowed,
+                    "the signature is not the payer's for any allowed asset of this network",
+                )
+            });
+    };
+    let allowed = allowed_asset(terms, payment.network, asset)?;
+    if let Some(offer) = &payment.offer {
+        check_domain(allowed, &offer.extra)?;
+    }
+    signed.fits(&allowed.asset)?;
+    match proof.signer(signed, &allowed.domains) {
+        // Contract wallets are switched on: otherwise their signatures are not even read.
+        Signer::Payer | Signer::Contract => Ok(allowed),
+        Signer::Other => Err(PaymentRefusal::mismatch(
+            "the signature is not the payer's for this asset and these values",
+        )),
+    }
 }
 
 /// Which header a claim came from, for messages.

@@ -3,9 +3,9 @@
 use tollgate_policy::Reason;
 
 use super::config::PinConfig;
-use crate::x402::address::AddressError;
+use crate::x402::address::{Address, AddressError};
 use crate::x402::amount::{AmountError, DecimalAmount};
-use crate::x402::claim::{AtomicAmount, EvmAddress};
+use crate::x402::claim::AtomicAmount;
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::resource::{HttpResource, PaymentRequest, ResourceUrl};
 
@@ -14,7 +14,7 @@ use crate::x402::resource::{HttpResource, PaymentRequest, ResourceUrl};
 pub struct Pin {
     method: String,
     url: ResourceUrl,
-    pay_to: EvmAddress,
+    pay_to: Address,
     amount: DecimalAmount,
 }
 
@@ -27,7 +27,7 @@ impl Pin {
             return Err(("method", "expected an HTTP method in capitals, such as `GET`".to_owned()));
         }
         let url = ResourceUrl::parse(&config.url).ok_or_else(|| ("url", "expected an http or https URL".to_owned()))?;
-        let pay_to = EvmAddress::parse(&config.pay_to).map_err(|error: AddressError| ("payTo", error.to_string()))?;
+        let pay_to = Address::parse(&config.pay_to).map_err(|error: AddressError| ("payTo", error.to_string()))?;
         let amount = DecimalAmount::parse(&config.amount).map_err(|error: AmountError| ("amount", error.to_string()))?;
         Ok(Pin {
             method: config.method.clone(),
@@ -57,7 +57,7 @@ pub(super) fn check(
     pins: &[Pin],
     request: &PaymentRequest<'_>,
     http: HttpResource,
-    payee: EvmAddress,
+    payee: Address,
     amount: AtomicAmount,
     decimals: u8,
 ) -> Result<(), PaymentRefusal> {

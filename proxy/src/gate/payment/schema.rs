@@ -2,17 +2,22 @@
 
 use serde_json::{Value, json};
 
+use crate::x402::extensions::Extension;
+use crate::x402::scheme::Scheme;
+
 /// Names every field that the stanza has, and no other.
 pub fn stanza() -> Value {
     let texts = |description: &str| json!({ "type": "array", "items": { "type": "string" }, "description": description });
     let duration = |description: &str, default: &str| json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "default": default, "description": description });
+    let some_of = |names: Vec<&str>, default: &[&str], description: &str| json!({ "type": "array", "items": { "enum": names }, "default": default, "description": description });
     json!({
         "type": "object",
         "additionalProperties": false,
         "description": "Bounds on payments to the hosts of this stanza. They narrow the operator's bounds and never widen them.",
         "properties": {
-            "networks": texts("Networks that payments may use, as CAIP-2 identifiers such as eip155:8453."),
-            "assets": texts("Assets that payments may use: network, `/`, token contract, such as \
+            "networks": texts("Networks that payments may use, as CAIP-2 identifiers such as eip155:8453 or \
+                               solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp."),
+            "assets": texts("Assets that payments may use: network, `/`, token contract or mint, such as \
                              eip155:8453/0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913."),
             "max_amount": {
                 "type": "string",
@@ -37,11 +42,21 @@ pub fn stanza() -> Value {
                     },
                 },
             },
-            "schemes": {
-                "type": "array",
-                "items": { "enum": ["exact"] },
-                "default": ["exact"],
-                "description": "x402 schemes that payments may use; only `exact` is supported.",
+            "schemes": some_of(
+                Scheme::ALL.map(Scheme::as_str).into(),
+                &[Scheme::Exact.as_str()],
+                "x402 schemes that payments may use: `exact` is EIP-3009 on EVM chains, `exact-permit2` and `upto` are over Permit2, \
+                 `exact-svm` is Solana. `upto` is judged by its ceiling.",
+            ),
+            "allow_extensions": some_of(
+                Extension::ALL.map(Extension::as_str).into(),
+                &[],
+                "Extensions that give somebody more than the payment and may come along: allowances for the Permit2 contract, wallet sign-ins.",
+            ),
+            "allow_smart_wallets": {
+                "type": "boolean",
+                "default": false,
+                "description": "Whether contract wallets (ERC-1271, ERC-6492) may pay. Nobody but their contract can check what they have signed.",
             },
             "require_challenge": {
                 "type": "boolean",
@@ -78,6 +93,7 @@ mod tests {
     use super::super::terms::{DEFAULT_CLOCK_SKEW, DEFAULT_MAX_TIMEOUT, Terms};
     use super::super::{ChallengeRule, PaymentsConfig};
     use crate::settings::units::format_duration;
+    use crate::x402::enabled::ContractWallets;
 
     #[test]
     fn the_schema_names_the_fields_of_the_stanza() {
@@ -93,6 +109,12 @@ mod tests {
         let terms = Terms::operator(&PaymentsConfig::default()).unwrap();
         assert_eq!(default("require_challenge"), terms.challenge() == ChallengeRule::Required);
         assert_eq!(default("allow_http_resource"), terms.allows_http_resource());
+        let enabled = terms.enabled();
+        let schemes: Vec<&str> = enabled.schemes.iter().map(|scheme| scheme.as_str()).collect();
+        assert_eq!(default("schemes"), serde_json::json!(schemes));
+        assert_eq!(default("allow_extensions"), serde_json::json!([]));
+        assert!(enabled.extensions.is_empty());
+        assert_eq!(default("allow_smart_wallets"), enabled.contract_wallets == ContractWallets::Allowed);
         assert_eq!(default("max_timeout"), format_duration(DEFAULT_MAX_TIMEOUT));
         assert_eq!(default("clock_skew"), format_duration(DEFAULT_CLOCK_SKEW));
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::config::PaymentsConfig;
 use super::terms::{Terms, TermsError};
 
-pub(super) const FIELDS: [&str; 13] = [
+pub(super) const FIELDS: [&str; 15] = [
     "networks",
     "assets",
     "max_amount",
@@ -13,6 +13,8 @@ pub(super) const FIELDS: [&str; 13] = [
     "payers",
     "pins",
     "schemes",
+    "allow_extensions",
+    "allow_smart_wallets",
     "require_challenge",
     "screen_challenges",
     "allow_http_resource",

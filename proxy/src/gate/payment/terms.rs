@@ -1,10 +1,10 @@
 //! The terms as judged: sets, exact integers and EIP-712 domains, compiled once per configuration.
 //!
 //! Two layers may speak: the operator's file and the policy author's stanza. Where only one says something, that holds; where both do, the
-//! narrower holds: networks, assets, payees and payers intersect, `max_amount`, `max_timeout` and `clock_skew` take the smaller,
-//! `allow_http_resource`,
-//! `require_challenge: false` and `screen_challenges: false` need both. Pins of both layers apply. So a stanza can narrow, or settle what the operator left open, but never
-//! open what the operator's file forbids. Only the operator can define assets: decimals decide how much a limit is worth.
+//! narrower holds: schemes, extensions, networks, assets, payees and payers intersect, `max_amount`, `max_timeout` and `clock_skew` take the
+//! smaller, `allow_smart_wallets`, `allow_http_resource`, `require_challenge: false` and `screen_challenges: false` need both. Pins of both
+//! layers apply. So a stanza can narrow, or settle what the operator left open, but never open what the operator's file forbids. Only the
+//! operator can define assets: decimals decide how much a limit is worth.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,14 +13,17 @@ use thiserror::Error;
 
 use super::challenges::{ChallengeRule, ScreeningRule};
 use super::config::PaymentsConfig;
-use super::layer::{AssetKey, Layer, known_assets, push};
+use super::layer::{self, AssetKey, Layer, known_assets, push};
 use super::pins::Pin;
+use crate::x402::address::Address;
 use crate::x402::amount::DecimalAmount;
 use crate::x402::assets;
-use crate::x402::claim::{Asset, AtomicAmount, EvmAddress};
-use crate::x402::eip712::DomainSeparator;
+use crate::x402::claim::{Asset, AtomicAmount};
+use crate::x402::eip712::SigningDomains;
+use crate::x402::enabled::{ContractWallets, Enabled};
 use crate::x402::network::Caip2;
 use crate::x402::resource::HttpResource;
+use crate::x402::scheme::Scheme;
 
 /// The default limit per payment, in the asset's own units.
 pub const DEFAULT_MAX_AMOUNT: &str = "1.00";
@@ -47,16 +50,17 @@ pub struct AllowedAsset {
     /// The most that one payment may move, in atomic units.
     pub max_amount: AtomicAmount,
     /// What binds a signature to it.
-    pub domain: DomainSeparator,
+    pub domains: SigningDomains,
 }
 
 /// Compiled terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
+    pub(super) enabled: Enabled,
     pub(super) networks: BTreeSet<Caip2>,
-    pub(super) assets: BTreeMap<(Caip2, EvmAddress), AllowedAsset>,
-    pub(super) payees: Option<BTreeSet<EvmAddress>>,
-    pub(super) payers: Option<BTreeSet<EvmAddress>>,
+    pub(super) assets: BTreeMap<(Caip2, Address), AllowedAsset>,
+    pub(super) payees: Option<BTreeSet<Address>>,
+    pub(super) payers: Option<BTreeSet<Address>>,
     pub(super) pins: Vec<Pin>,
     pub(super) challenge: ChallengeRule,
     pub(super) screening: Option<ScreeningRule>,
@@ -75,6 +79,11 @@ impl Terms {
     pub fn narrowed(operator: &PaymentsConfig, stanza: &PaymentsConfig) -> Result<Self, Vec<TermsError>> {
         Self::operator(operator)?;
         Self::compile(operator, Some(stanza))
+    }
+
+    /// What of x402 is switched on.
+    pub fn enabled(&self) -> &Enabled {
+        &self.enabled
     }
 
     /// The assets that payments may use.
@@ -114,23 +123,39 @@ impl Terms {
             );
         }
         let known = known_assets(&operator.asset_definitions, &mut errors);
-        let layers: Vec<Layer> = std::iter::once(operator)
-            .chain(stanza)
-            .map(|config| Layer::read(config, &known, &mut errors))
-            .collect();
-        let terms = combine(&layers, &known, &mut errors);
+        let own = layer::schemes(operator, &mut errors);
+        let both = match stanza {
+            Some(stanza) => intersection(own.iter().chain(&layer::schemes(stanza, &mut errors))),
+            None => own.clone(),
+        };
+        let of = |schemes: Option<BTreeSet<Scheme>>| Enabled {
+            schemes: schemes.unwrap_or(Enabled::default().schemes),
+            ..Enabled::default()
+        };
+        let mut enabled = of(both);
+        // What the operator lists is held against the operator's schemes: a stanza that has fewer narrows the list and does not break it.
+        let mut layers = vec![Layer::read(operator, &known, &of(own), &mut errors)];
+        layers.extend(stanza.map(|stanza| Layer::read(stanza, &known, &enabled, &mut errors)));
+        enabled.extensions = intersection(layers.iter().filter_map(|layer| layer.extensions.as_ref())).unwrap_or_default();
+        enabled.contract_wallets = match layers.iter().filter_map(|layer| layer.smart_wallets).collect::<Vec<_>>() {
+            given if !given.is_empty() && given.iter().all(|allowed| *allowed) => ContractWallets::Allowed,
+            _ => ContractWallets::Refused,
+        };
+        let terms = combine(&layers, &known, enabled, &mut errors);
         if errors.is_empty() { Ok(terms) } else { Err(errors) }
     }
 }
 
-fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Option<Asset>>, errors: &mut Vec<TermsError>) -> Terms {
+fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Asset>, enabled: Enabled, errors: &mut Vec<TermsError>) -> Terms {
     let networks = intersection(layers.iter().filter_map(|layer| layer.networks.as_ref()));
     let listed = intersection(layers.iter().filter_map(|layer| layer.assets.as_ref()));
-    let default: BTreeSet<Caip2> = assets::DEFAULT_NETWORKS.into();
-    let wanted = |key: &AssetKey| match (&networks, &listed) {
-        (None, None) => default.contains(&key.0),
+    let default = assets::default_assets(&enabled.schemes);
+    let wanted = |key: &AssetKey, asset: &Asset| match (&networks, &listed) {
+        (None, None) => default.contains(key),
         (networks, listed) => {
-            networks.as_ref().is_none_or(|networks| networks.contains(&key.0)) && listed.as_ref().is_none_or(|listed| listed.contains(key))
+            networks.as_ref().is_none_or(|networks| networks.contains(&key.0))
+                && listed.as_ref().is_none_or(|listed| listed.contains(key))
+                && enabled.schemes.iter().any(|scheme| scheme.can_move(asset))
         }
     };
     let max_amounts: Vec<DecimalAmount> = match layers.iter().filter_map(|layer| layer.max_amount).collect::<Vec<_>>() {
@@ -138,8 +163,7 @@ fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Option<Asset>>, errors: 
         given => given,
     };
     let mut allowed = BTreeMap::new();
-    for (key, asset) in known.iter().filter(|(key, _)| wanted(key)) {
-        let Some(asset) = asset else { continue };
+    for (key, asset) in known.iter().filter(|(key, asset)| wanted(key, asset)) {
         let limit = max_amounts
             .iter()
             .map(|amount| amount.to_atomic(asset.decimals))
@@ -147,13 +171,13 @@ fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Option<Asset>>, errors: 
             .map(|limits| limits.into_iter().min().unwrap_or_default());
         match limit {
             Ok(max_amount) => {
-                let domain = DomainSeparator::of(asset);
+                let domains = SigningDomains::of(asset);
                 allowed.insert(
                     *key,
                     AllowedAsset {
                         asset: asset.clone(),
                         max_amount,
-                        domain,
+                        domains,
                     },
                 );
             }
@@ -163,6 +187,7 @@ fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Option<Asset>>, errors: 
     Terms {
         networks: networks.unwrap_or_else(|| allowed.keys().map(|(network, _)| *network).collect()),
         assets: allowed,
+        enabled,
         payees: intersection(layers.iter().filter_map(|layer| layer.payees.as_ref())),
         payers: intersection(layers.iter().filter_map(|layer| layer.payers.as_ref())),
         pins: layers.iter().flat_map(|layer| layer.pins.iter().cloned()).collect(),

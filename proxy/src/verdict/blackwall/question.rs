@@ -68,9 +68,9 @@ pub(super) fn body(question: &Question, agent_id: Option<&AgentId>) -> Bytes {
 
 /// The service's simulations know the bare names only, and it takes them for equal to CAIP-2.
 fn chain(network: Caip2) -> Cow<'static, str> {
-    match network.chain_id {
-        8453 => Cow::Borrowed("base"),
-        84532 => Cow::Borrowed("base-sepolia"),
+    match network {
+        Caip2::Eip155 { chain_id: 8453 } => Cow::Borrowed("base"),
+        Caip2::Eip155 { chain_id: 84532 } => Cow::Borrowed("base-sepolia"),
         _ => Cow::Owned(network.to_string()),
     }
 }

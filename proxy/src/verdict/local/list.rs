@@ -24,7 +24,7 @@ use thiserror::Error;
 use tollgate_policy::{Limits, yaml};
 
 use super::price::{Price, Tolerance, Usual};
-use crate::x402::claim::EvmAddress;
+use crate::x402::address::Address;
 use crate::x402::network::Caip2;
 
 /// Bytes that a list may have.
@@ -63,7 +63,7 @@ pub enum ListError {
 
 /// Usual prices by payee and network.
 #[derive(Debug, Default)]
-pub(super) struct KnownPayees(HashMap<EvmAddress, Networks>);
+pub(super) struct KnownPayees(HashMap<Address, Networks>);
 
 /// Where a payee's prices hold.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ enum Networks {
 
 impl KnownPayees {
     /// The usual price of `payee` on `network`.
-    pub(super) fn usual(&self, payee: &EvmAddress, network: Caip2) -> Option<Usual> {
+    pub(super) fn usual(&self, payee: &Address, network: Caip2) -> Option<Usual> {
         match self.0.get(payee)? {
             Networks::Every(usual) => Some(*usual),
             Networks::Some(networks) => networks.get(&network).copied(),
@@ -82,7 +82,7 @@ impl KnownPayees {
     }
 
     /// False if the payee already has a price there.
-    fn add(&mut self, payee: EvmAddress, network: Option<Caip2>, usual: Usual) -> bool {
+    fn add(&mut self, payee: Address, network: Option<Caip2>, usual: Usual) -> bool {
         match (self.0.entry(payee), network) {
             (Entry::Vacant(entry), None) => {
                 entry.insert(Networks::Every(usual));
@@ -127,7 +127,7 @@ pub(super) fn read_payees(file: &Path) -> Result<KnownPayees, ListError> {
 }
 
 /// Reads the refused addresses.
-pub(super) fn read_refused(file: &Path) -> Result<HashSet<EvmAddress>, ListError> {
+pub(super) fn read_refused(file: &Path) -> Result<HashSet<Address>, ListError> {
     let mut refused = HashSet::new();
     for entry in read::<Spanned<AddressText>>(file)? {
         if !refused.insert(entry.value.0) {
@@ -181,13 +181,13 @@ fn read<T: de::DeserializeOwned>(file: &Path) -> Result<Vec<T>, ListError> {
     Ok(list.unwrap_or_default())
 }
 
-/// As [`EvmAddress::parse`] takes it: a mistyped mixed-case address fails its checksum.
-struct AddressText(EvmAddress);
+/// As [`Address::parse`] takes it: a mistyped mixed-case address fails its checksum.
+struct AddressText(Address);
 
 impl<'de> Deserialize<'de> for AddressText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        EvmAddress::parse(&text)
+        Address::parse(&text)
             .map(AddressText)
             .map_err(|error| de::Error::custom(format_args!("address: {error}")))
     }

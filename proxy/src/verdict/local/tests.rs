@@ -51,7 +51,7 @@ fn the_lists_decide() {
         let mut claim = sample::question();
         claim.payee = sample::address(payee);
         claim.amount = sample::amount(atomic);
-        claim.asset.network = Caip2 { chain_id };
+        claim.asset.network = Caip2::Eip155 { chain_id };
         assert_eq!(local.judge(&claim), expected, "{name}");
     }
 }

@@ -38,8 +38,9 @@ fn both_versions_ask_for_the_same() {
 
 #[test]
 fn offers_that_cannot_be_judged_are_left_out_and_the_others_stay() {
-    let bends: [fn(&mut Json); 8] = [
-        |offer| offer["scheme"] = json!("upto"),
+    let bends: [fn(&mut Json); 9] = [
+        |offer| offer["scheme"] = json!("batch-settlement"),
+        |offer| offer["scheme"] = json!("exact "),
         |offer| offer["network"] = json!("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),
         |offer| offer["network"] = json!("base"),
         |offer| offer["amount"] = json!(10000),
@@ -157,7 +158,7 @@ fn what_a_lenient_client_takes_for_a_challenge_is_not_taken_for_a_page() {
 #[test]
 fn what_a_payment_could_not_repeat_is_no_option() {
     let bends: [fn(&mut Json); 3] = [
-        |offer| offer["extra"]["assetTransferMethod"] = json!("permit2"),
+        |offer| offer["extra"]["assetTransferMethod"] = json!("erc7710"),
         |offer| offer["extra"]["verifyingContract"] = json!(PAYEE),
         |offer| offer["unknown"] = json!(1),
     ];
@@ -168,5 +169,49 @@ fn what_a_payment_could_not_repeat_is_no_option() {
     }
     let mut document = v2();
     document["extensions"] = json!({ "eip2612GasSponsoring": {} });
-    assert!(header(&document).unwrap().unanswerable.is_some());
+    assert!(header(&document).unwrap().unanswerable(&Enabled::default()).is_some());
+}
+
+#[test]
+fn options_of_every_scheme_are_told_apart() {
+    let solana = json!({
+        "scheme": "exact", "network": "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1", "amount": "1000", "maxTimeoutSeconds": 60,
+        "asset": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU", "payTo": "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4",
+        "extra": { "feePayer": "EwWqGE4ZFKLofuestmU4LDdK7XM1N4ALgdZccwYugwGd", "memo": "order 7" },
+    });
+    let bent = |bend: fn(&mut Json)| {
+        let mut offer = v2()["accepts"][0].clone();
+        bend(&mut offer);
+        offer
+    };
+    let mut document = v2();
+    document["accepts"] = json!([
+        bent(|_| {}),
+        bent(|offer| offer["extra"]["assetTransferMethod"] = json!("permit2")),
+        bent(|offer| offer["scheme"] = json!("upto")),
+        solana,
+    ]);
+    let schemes: Vec<Scheme> = header(&document).unwrap().asked().map(|asked| asked.scheme).collect();
+    assert_eq!(schemes, Scheme::ALL);
+    let mut old = v1();
+    old["accepts"][0] = json!({
+        "scheme": "exact", "network": "solana-devnet", "maxAmountRequired": "1000", "resource": "https://shop.example.test/paid",
+        "description": "", "mimeType": "", "maxTimeoutSeconds": 60, "asset": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
+        "payTo": "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4", "extra": { "feePayer": "EwWqGE4ZFKLofuestmU4LDdK7XM1N4ALgdZccwYugwGd" },
+    });
+    let old = Challenge::from_body(old.to_string().as_bytes()).unwrap();
+    assert_eq!(old.asked().map(|asked| asked.scheme).collect::<Vec<_>>(), [Scheme::ExactSvm]);
+}
+
+#[test]
+fn extensions_that_give_a_power_can_be_repeated_where_they_are_switched_on() {
+    let mut document = v2();
+    document["extensions"] = json!({ "eip2612GasSponsoring": { "info": {} }, "bazaar": {} });
+    let challenge = header(&document).unwrap();
+    let mut enabled = Enabled::default();
+    assert!(challenge.unanswerable(&enabled).is_some());
+    enabled.extensions.insert(extensions::Extension::Eip2612GasSponsoring);
+    assert_eq!(challenge.unanswerable(&enabled), None);
+    document["extensions"]["new-thing"] = json!({});
+    assert!(header(&document).unwrap().unanswerable(&enabled).is_some());
 }

@@ -21,7 +21,7 @@ fn map(pairs: &[(&str, &str)]) -> HeaderMap {
 fn reason(pairs: &[(&str, &str)]) -> Option<Reason> {
     match find(&map(pairs)) {
         Found::Refused(refusal) => Some(refusal.reason),
-        Found::Payment { .. } => panic!("found a payment to judge in {pairs:?}"),
+        Found::Payment { .. } | Found::SignIn { .. } => panic!("found a payment to judge in {pairs:?}"),
         Found::Nothing => None,
     }
 }
@@ -107,7 +107,12 @@ fn a_payment_header_that_may_be_stripped_or_announced_for_later_is_refused() {
 
 #[test]
 fn wallet_sign_ins_and_settlement_overrides_are_refused() {
-    for name in ["SIGN-IN-WITH-X", "sign_in_with_x", "Settlement-Overrides"] {
+    assert!(matches!(find(&map(&[("SIGN-IN-WITH-X", "x")])), Found::SignIn { value } if value == "x"));
+    let twice = [("SIGN-IN-WITH-X", "x"), ("sign-in-with-x", "y")];
+    assert_eq!(reason(&twice), Some(Reason::PaymentSchemeNotAllowed));
+    let both = [("payment-signature", "e30="), ("sign-in-with-x", "x")];
+    assert_eq!(reason(&both), Some(Reason::PaymentSchemeNotAllowed), "a sign-in beside a payment");
+    for name in ["sign_in_with_x", "Sign_In-With-X", "Settlement-Overrides"] {
         assert_eq!(reason(&[(name, "x")]), Some(Reason::PaymentSchemeNotAllowed), "{name}");
         assert_eq!(
             reason(&[("payment-signature", "e30="), (name, "x")]),

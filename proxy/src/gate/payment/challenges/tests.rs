@@ -2,8 +2,9 @@
 use tollgate_policy::Authority;
 
 use super::*;
-use crate::x402::claim::{Asset, AtomicAmount, EvmAddress, NonceHash, PaymentHash, Scheme};
+use crate::x402::claim::{Asset, AtomicAmount, EvmAddress, NonceHash, PaymentHash, Scheme, Token};
 use crate::x402::network::Caip2;
+use crate::x402::offer::Extra;
 use crate::x402::resource::{ResourceUrl, UrlScheme};
 
 const NOW: u64 = 1_000;
@@ -26,14 +27,14 @@ fn request(authority: &Authority) -> PaymentRequest<'_> {
 
 fn asked() -> Asked {
     Asked {
-        network: Caip2 { chain_id: 8453 },
-        asset: EvmAddress([1; 20]),
+        scheme: Scheme::Exact,
+        network: Caip2::Eip155 { chain_id: 8453 },
+        asset: EvmAddress([1; 20]).into(),
         amount: AtomicAmount::parse("10000").unwrap(),
-        pay_to: EvmAddress([2; 20]),
+        pay_to: EvmAddress([2; 20]).into(),
         max_timeout: 60,
         resource: ResourceUrl::parse("https://shop.test/paid").unwrap(),
-        domain_name: None,
-        domain_version: None,
+        extra: Extra::default(),
     }
 }
 
@@ -47,12 +48,11 @@ fn claim() -> Claim {
             network: asked.network,
             address: asked.asset,
             decimals: 6,
-            domain_name: String::new(),
-            domain_version: String::new(),
+            token: Token::Contract(None),
         },
         amount: asked.amount,
         payee: asked.pay_to,
-        payer: EvmAddress([3; 20]),
+        payer: EvmAddress([3; 20]).into(),
         valid_after: 0,
         valid_before: NOW + 60,
         resource: request(&authority).resource(),
@@ -93,11 +93,12 @@ fn a_payment_that_nobody_asked_for_is_refused() {
 
 #[test]
 fn a_price_or_payee_from_elsewhere_is_not_an_answer() {
-    let bends: [(&str, Bend); 5] = [
-        ("another chain", |asked| asked.network.chain_id = 1),
-        ("another asset", |asked| asked.asset = EvmAddress([7; 20])),
+    let bends: [(&str, Bend); 6] = [
+        ("another chain", |asked| asked.network = Caip2::Eip155 { chain_id: 1 }),
+        ("another scheme", |asked| asked.scheme = Scheme::ExactPermit2),
+        ("another asset", |asked| asked.asset = EvmAddress([7; 20]).into()),
         ("a lower price", |asked| asked.amount = AtomicAmount::parse("9999").unwrap()),
-        ("another payee", |asked| asked.pay_to = EvmAddress([7; 20])),
+        ("another payee", |asked| asked.pay_to = EvmAddress([7; 20]).into()),
         ("another shop's goods", |asked| {
             asked.resource = ResourceUrl::parse("https://other.test/paid").unwrap();
         }),

@@ -2,7 +2,7 @@
 use tollgate_policy::Authority;
 
 use super::*;
-use crate::x402::claim::{Asset, AtomicAmount, EvmAddress, Resource, Scheme, Version};
+use crate::x402::claim::{Asset, AtomicAmount, EvmAddress, Resource, Scheme, Token, Version};
 use crate::x402::network::Caip2;
 
 const NOW: u64 = 1_000;
@@ -12,15 +12,14 @@ fn claim(nonce: u8, payment: u8, request: u8) -> Claim {
         version: Version::V2,
         scheme: Scheme::Exact,
         asset: Asset {
-            network: Caip2 { chain_id: 8453 },
-            address: EvmAddress([1; 20]),
+            network: Caip2::Eip155 { chain_id: 8453 },
+            address: EvmAddress([1; 20]).into(),
             decimals: 6,
-            domain_name: String::new(),
-            domain_version: String::new(),
+            token: Token::Contract(None),
         },
         amount: AtomicAmount::default(),
-        payee: EvmAddress([2; 20]),
-        payer: EvmAddress([3; 20]),
+        payee: EvmAddress([2; 20]).into(),
+        payer: EvmAddress([3; 20]).into(),
         valid_after: 0,
         valid_before: NOW + 60,
         resource: Resource {

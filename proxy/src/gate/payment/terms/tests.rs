@@ -3,8 +3,10 @@ use serde_json::{Value, json};
 
 use super::super::stanza::{validate_stanza, validate_stanza_with};
 use super::*;
+use crate::x402::claim::EvmAddress;
 
 const BASE_USDC: &str = "eip155:8453/0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+const SOLANA: &str = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp";
 const SEPOLIA_USDC: &str = "eip155:84532/0x036CbD53842c5426634e7929541eC2318f3dCF7e";
 
 fn config(value: Value) -> PaymentsConfig {
@@ -14,7 +16,10 @@ fn config(value: Value) -> PaymentsConfig {
 fn assets(terms: &Terms) -> Vec<(u64, String)> {
     terms
         .assets()
-        .map(|allowed| (allowed.asset.network.chain_id, allowed.max_amount.to_string()))
+        .map(|allowed| match allowed.asset.network {
+            Caip2::Eip155 { chain_id } => (chain_id, allowed.max_amount.to_string()),
+            Caip2::Solana(_) => (0, allowed.max_amount.to_string()),
+        })
         .collect()
 }
 
@@ -76,7 +81,7 @@ fn a_stanza_narrows_or_settles_but_never_opens() {
         &config(json!({"payees": [payee(2), payee(3)]})),
     )
     .unwrap();
-    assert_eq!(both.payees, Some([EvmAddress([2; 20])].into()));
+    assert_eq!(both.payees, Some([Address::Evm(EvmAddress([2; 20]))].into()));
     let disjoint = Terms::narrowed(&config(json!({"payees": [payee(1)]})), &config(json!({"payees": [payee(3)]}))).unwrap();
     assert_eq!(disjoint.payees, Some(BTreeSet::new()), "nobody, not anybody");
     for (operator, stanza, expected) in [
@@ -133,7 +138,38 @@ fn every_mistake_in_a_stanza_is_reported_with_its_place() {
             json!({"assets": ["eip155:143/0x754704Bc059F8C67012fEd69BC8A327a5aafb603"]}),
             vec!["/assets/0"],
         ),
-        (json!({"schemes": ["exact", "upto"]}), vec!["/schemes/1"]),
+        (
+            json!({"schemes": ["exact", "up-to", "batch-settlement"]}),
+            vec!["/schemes/1", "/schemes/2"],
+        ),
+        (json!({"schemes": []}), vec!["/schemes"]),
+        (json!({"schemes": "exact"}), vec!["/schemes"]),
+        (
+            json!({"allow_extensions": ["bazaar", "sign-in-with-x"], "allow_smart_wallets": "yes"}),
+            vec!["/allow_smart_wallets"],
+        ),
+        (
+            json!({"allow_extensions": ["bazaar", "sign-in-with-x"]}),
+            vec!["/allow_extensions/0"],
+        ),
+        (json!({"networks": [SOLANA]}), vec!["/networks/0"]),
+        (json!({"networks": ["solana:devnet", "eip155:8453"]}), vec!["/networks/0"]),
+        (
+            json!({"schemes": ["exact-svm"], "networks": [SOLANA, "eip155:8453"]}),
+            vec!["/networks/1"],
+        ),
+        (
+            json!({"assets": ["solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp/EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"]}),
+            vec!["/assets/0"],
+        ),
+        (
+            json!({"schemes": ["exact-svm"], "assets": ["solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp/EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1V"]}),
+            vec!["/assets/0"],
+        ),
+        (
+            json!({"payees": ["2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg0"]}),
+            vec!["/payees/0"],
+        ),
         (json!({"require_challenge": "no"}), vec!["/require_challenge"]),
         (json!({"max_timeout": "5"}), vec!["/max_timeout"]),
         (json!({"clock_skew": "6m"}), vec!["/clock_skew"]),
@@ -153,6 +189,9 @@ fn every_mistake_in_a_stanza_is_reported_with_its_place() {
     for good in [
         json!(null),
         json!({}),
+        json!({"schemes": ["exact", "exact-permit2", "upto", "exact-svm"], "allow_extensions": [], "allow_smart_wallets": true}),
+        json!({"schemes": ["exact-permit2"], "assets": ["eip155:143/0x754704Bc059F8C67012fEd69BC8A327a5aafb603"]}),
+        json!({"schemes": ["exact-svm"], "networks": [SOLANA], "payees": ["2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4"]}),
         json!({"networks": ["eip155:8453"], "assets": [BASE_USDC], "max_amount": "1.00", "payees": [], "pins": [], "require_challenge": false, "max_timeout": "60s"}),
     ] {
         assert!(validate_stanza(&good).is_ok(), "{good}");
@@ -194,5 +233,114 @@ fn the_operator_can_add_an_asset_and_a_stanza_may_name_it() {
         .into_iter()
         .map(|error| error.pointer)
         .collect();
-    assert_eq!(pointers, ["/asset_definitions/0/network", "/asset_definitions/0/address"]);
+    assert_eq!(
+        pointers,
+        [
+            "/asset_definitions/0/decimals",
+            "/asset_definitions/0/network",
+            "/asset_definitions/0/address"
+        ]
+    );
+}
+
+#[test]
+fn a_defined_asset_is_of_one_kind() {
+    let mint = "2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4";
+    let contract = "0x0000000000000000000000000000000000000001";
+    for (definition, expected) in [
+        (json!({"network": SOLANA, "address": mint}), None),
+        (json!({"network": SOLANA, "address": mint, "token_program": "token-2022"}), None),
+        (
+            json!({"network": SOLANA, "address": mint, "token_program": "erc-20"}),
+            Some("token_program"),
+        ),
+        (
+            json!({"network": SOLANA, "address": mint, "name": "X", "version": "1"}),
+            Some("name"),
+        ),
+        (json!({"network": SOLANA, "address": contract}), Some("address")),
+        (json!({"network": "eip155:1", "address": mint}), Some("address")),
+        (json!({"network": "eip155:1", "address": contract}), None),
+        (
+            json!({"network": "eip155:1", "address": contract, "name": "X", "version": "1"}),
+            None,
+        ),
+        (json!({"network": "eip155:1", "address": contract, "name": "X"}), Some("name")),
+        (
+            json!({"network": "eip155:1", "address": contract, "token_program": "spl-token"}),
+            Some("token_program"),
+        ),
+    ] {
+        let mut definition = definition;
+        definition["decimals"] = json!(6);
+        let pointers: Vec<_> = Terms::operator(&config(json!({ "asset_definitions": [definition] })))
+            .map(|_| Vec::new())
+            .unwrap_or_else(|errors| errors.into_iter().map(|error| error.pointer).collect());
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|member| format!("/asset_definitions/0/{member}"))
+            .collect();
+        assert_eq!(pointers, expected, "{definition}");
+    }
+}
+
+#[test]
+fn schemes_and_powers_need_everybody_who_speaks_of_them() {
+    let names = |terms: &Terms| -> Vec<String> {
+        let Enabled { schemes, extensions, .. } = terms.enabled();
+        schemes
+            .iter()
+            .map(ToString::to_string)
+            .chain(extensions.iter().map(ToString::to_string))
+            .collect()
+    };
+    let none = json!({});
+    for (operator, stanza, expected) in [
+        (none.clone(), none.clone(), vec!["exact"]),
+        (json!({"schemes": ["exact", "upto"]}), none.clone(), vec!["exact", "upto"]),
+        (none.clone(), json!({"schemes": ["upto"]}), vec!["upto"]),
+        (
+            json!({"schemes": ["exact", "upto"]}),
+            json!({"schemes": ["exact-permit2", "upto"]}),
+            vec!["upto"],
+        ),
+        (json!({"schemes": ["exact"]}), json!({"schemes": ["upto"]}), vec![]),
+        (
+            json!({"allow_extensions": ["sign-in-with-x", "eip2612GasSponsoring"]}),
+            json!({"allow_extensions": ["sign-in-with-x"]}),
+            vec!["exact", "sign-in-with-x"],
+        ),
+        (
+            json!({"allow_extensions": []}),
+            json!({"allow_extensions": ["sign-in-with-x"]}),
+            vec!["exact"],
+        ),
+    ] {
+        let shown = format!("{operator} + {stanza}");
+        let terms = Terms::narrowed(&config(operator), &config(stanza)).unwrap();
+        assert_eq!(names(&terms), expected, "{shown}");
+    }
+    for (operator, stanza, expected) in [
+        (None, None, ContractWallets::Refused),
+        (Some(true), None, ContractWallets::Allowed),
+        (None, Some(true), ContractWallets::Allowed),
+        (Some(false), Some(true), ContractWallets::Refused),
+        (Some(true), Some(false), ContractWallets::Refused),
+    ] {
+        let config = |allowed| PaymentsConfig {
+            allow_smart_wallets: allowed,
+            ..PaymentsConfig::default()
+        };
+        let terms = Terms::narrowed(&config(operator), &config(stanza)).unwrap();
+        assert_eq!(terms.enabled().contract_wallets, expected, "{operator:?} {stanza:?}");
+    }
+}
+
+#[test]
+fn a_stanza_with_fewer_schemes_narrows_what_the_operator_lists() {
+    let monad = "eip155:143/0x754704Bc059F8C67012fEd69BC8A327a5aafb603";
+    let operator = config(json!({"schemes": ["exact", "exact-permit2"], "assets": [BASE_USDC, monad]}));
+    assert_eq!(assets(&Terms::operator(&operator).unwrap()).len(), 2);
+    let terms = Terms::narrowed(&operator, &config(json!({"schemes": ["exact"]}))).unwrap();
+    assert_eq!(assets(&terms), [(8453, "1000000".to_owned())], "no domain, no EIP-3009");
 }

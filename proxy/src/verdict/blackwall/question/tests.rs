@@ -73,7 +73,7 @@ fn resources_are_told_whole_or_not_at_all() {
 fn chains_are_told_by_the_name_the_service_knows() {
     for (chain_id, name) in [(8453, "base"), (84532, "base-sepolia"), (1, "eip155:1"), (137, "eip155:137")] {
         let mut claim = sample::question();
-        claim.asset.network = Caip2 { chain_id };
+        claim.asset.network = Caip2::Eip155 { chain_id };
         assert_eq!(told(&claim, None)["chain"], name);
     }
 }
