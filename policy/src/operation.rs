@@ -23,6 +23,7 @@ use serde::Serialize;
 pub use document::document;
 pub use envelope::envelope;
 pub use error::OperationError;
+pub use look_alike::folds_to;
 pub use media::Media;
 pub use socket::{GRAPHQL_SUBPROTOCOLS, SocketMessage, socket_message};
 

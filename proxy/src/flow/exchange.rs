@@ -28,6 +28,7 @@ use crate::credentials::CredentialError;
 use crate::egress::{ClientProtocol, Origin};
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
 use crate::verdict::Question;
+use crate::x402::carriers::Carried;
 
 /// How an exchange ended.
 pub(crate) enum Outcome {
@@ -85,15 +86,24 @@ impl Engine {
             let need = Need::of(route.reading(), &self.limits);
             record.wait(body::read(down, need, &self.limits, &self.held)).await?
         };
-        if let Some(bytes) = &to_judge {
-            self.gate.judge_body(head.path.as_str(), bytes)?;
-        }
+        let carried = match &to_judge {
+            Some(bytes) => {
+                let in_head = paying.as_ref().map(|paying| &paying.claim);
+                let looked = payment::look(&self.gate, &head, &down.req_header().headers, bytes, in_head);
+                looked.inspect_err(|denial| record.payment_suspected(denial))?
+            }
+            None => None,
+        };
         let content = Content::of(&body, to_judge);
         if let Some(reading) = route.reading() {
             let request = self.request(connection, rules, &head, down).await;
             let route = self.judge_content(rules, &request, &route, reading, &content)?;
             record.routed(&route);
         }
+        let paying = match &carried {
+            Some(carried) => Some(payment::find_carried(self, rules, &head, carried, record)?),
+            None => paying,
+        };
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
         let mut paid = match paying {
@@ -101,7 +111,7 @@ impl Engine {
             None => None,
         };
         // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
-        self.judge_again(connection, rules, &head, down, &content).await?;
+        self.judge_again(connection, rules, &head, down, &content, carried.as_ref()).await?;
         drop(content);
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
@@ -253,6 +263,7 @@ impl Engine {
         head: &Head,
         down: &ServerSession,
         content: &Content,
+        carried: Option<&Carried>,
     ) -> Result<(), Failure> {
         let rules = self.gate.rules();
         if rules.generation == judged_by.generation {
@@ -266,6 +277,9 @@ impl Engine {
         }
         if let Some(found) = payment::detect(head, request.headers) {
             payment::check(&self.gate, &rules, head, found, now())?;
+        }
+        if let Some(carried) = carried {
+            payment::check_carried(&self.gate, &rules, head, carried, now())?;
         }
         Ok(())
     }

@@ -181,6 +181,13 @@ impl<'e> Record<'e> {
         self.payment_labels = Some((version, scheme));
     }
 
+    /// A body is refused for a payment that could not be told apart any further.
+    pub(crate) fn payment_suspected(&mut self, denial: &Denial) {
+        if denial.reason.group() == Group::Payment && self.payment_labels.is_none() {
+            self.payment_seen(X402Version::Unknown, PaymentScheme::Other);
+        }
+    }
+
     /// A payment passed our own checks.
     pub(crate) fn claimed(&mut self, payment: PaymentRecord, claim: &Claim) {
         let version = match claim.version {

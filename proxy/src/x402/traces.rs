@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 
 use super::base64::{decode_tolerant, is_base64};
+use super::carriers::{A2A_PAYMENT, MCP_PAYMENT, Sought};
 use super::json::{self, Object, Value};
 use super::words::Words;
 
@@ -33,22 +34,39 @@ pub enum Trace {
     FacilitatorCall,
 }
 
+impl Trace {
+    /// Whether it is another way to pay than x402's.
+    pub(crate) const fn is_a_rail(self) -> bool {
+        matches!(self, Trace::Mandate | Trace::MppCredential | Trace::FacilitatorCall)
+    }
+}
+
 /// The strongest trace in a parsed document.
 pub fn in_value(value: &Value<'_>) -> Option<Trace> {
-    let mut walk = Walk::default();
+    beside(value, &Sought::default())
+}
+
+/// The strongest trace in a parsed document, but for the payments in their places, which are judged by themselves.
+pub fn beside(value: &Value<'_>, judged: &Sought<'_>) -> Option<Trace> {
+    let mut walk = Walk {
+        judged,
+        strongest: None,
+        authorization: false,
+        signature: false,
+    };
     walk.value(value);
     let naked = (walk.authorization && walk.signature).then_some(Trace::SignedAuthorization);
     walk.strongest.max(naked)
 }
 
-#[derive(Default)]
-struct Walk {
+struct Walk<'w> {
+    judged: &'w Sought<'w>,
     strongest: Option<Trace>,
     authorization: bool,
     signature: bool,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn value(&mut self, value: &Value<'_>) {
         match value {
             Value::Array(values) => values.iter().for_each(|value| self.value(value)),
@@ -87,9 +105,12 @@ impl Walk {
             if key.len() >= SHORTEST && in_text(key.as_bytes()).is_some() {
                 self.found(Trace::Payment);
             }
+            if self.judged.has(value) {
+                continue;
+            }
             match key {
-                "x402/payment" => self.found(Trace::McpPayment),
-                "x402.payment.payload" => self.found(Trace::A2aPayment),
+                MCP_PAYMENT => self.found(Trace::McpPayment),
+                A2A_PAYMENT => self.found(Trace::A2aPayment),
                 "org.paymentauth/credential" => self.found(Trace::MppCredential),
                 "ap2.mandates.PaymentMandate" => self.found(Trace::Mandate),
                 _ => {}

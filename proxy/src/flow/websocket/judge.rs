@@ -71,7 +71,10 @@ impl<'e> Judge<'e> {
         let engine = self.engine;
         let rules = engine.gate.rules();
         let request = self.request(&rules).await;
-        let route = engine.gate.judge_message(&rules, &request, text)?;
+        let (route, carried) = engine.gate.judge_message(&rules, &request, text)?;
+        if carried.is_some() {
+            return Err(Denial::new(Reason::PaymentSchemeNotAllowed, "TODO"));
+        }
         engine
             .audit
             .ready()
