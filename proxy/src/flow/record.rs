@@ -218,6 +218,13 @@ impl<'e> Record<'e> {
         }
     }
 
+    /// The client is told no within an answer that has begun: its status stands.
+    pub(crate) fn denied_midway(&mut self, denial: &Denial) {
+        let status = self.status;
+        self.denied(denial);
+        self.status = status;
+    }
+
     /// The answer had begun when it broke.
     pub(crate) fn broken(&mut self, reason: Reason) {
         self.reason = Some(reason);

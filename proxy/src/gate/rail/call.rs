@@ -14,7 +14,7 @@ use crate::x402::carriers::{A2A_PAYMENT, Carried, MAX_DEPTH, MCP_PAYMENT, Sought
 use crate::x402::json::{Documents, Object, Value};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::traces::{self, Trace};
-use crate::x402::words::Words;
+use crate::x402::words::{Words, without_escapes};
 
 /// What a word in a body announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -321,25 +321,4 @@ fn from_utf16(body: &[u8]) -> Option<String> {
             .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
             .collect(),
     )
-}
-
-/// Undoes the `\u00…` escapes of ASCII characters and `\/`, without regard to structure.
-fn without_escapes(body: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(body.len());
-    let mut rest = body;
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = match (first, after) {
-            (b'\\', [b'/', after @ ..]) => Some((b'/', after)),
-            (b'\\', [b'u', b'0', b'0', high, low, after @ ..]) => std::str::from_utf8(&[*high, *low])
-                .ok()
-                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-                .filter(u8::is_ascii)
-                .map(|byte| (byte, after)),
-            _ => None,
-        };
-        let (byte, after) = escaped.unwrap_or((*first, after));
-        plain.push(byte);
-        rest = after;
-    }
-    plain
 }

@@ -7,7 +7,7 @@ use tollgate_policy::Reason;
 use tollgate_policy::operation::{Media, folds_to};
 
 use super::{A2A_PAYMENT, Carrier, MCP_PAYMENT, text};
-use crate::x402::json::{Object, Value};
+use crate::x402::json::{self, Object, Value};
 use crate::x402::payment::MAX_PAYMENT_BYTES;
 use crate::x402::refusal::PaymentRefusal;
 
@@ -39,6 +39,22 @@ impl Call {
             method if MESSAGES.contains(&method) => params
                 .object("message")
                 .map(|message| Call::Task(message.string("taskId").map(Box::from))),
+            _ => None,
+        }
+    }
+
+    /// What the call of this id asks for, in the body of a request; `id` is as JSON has it.
+    pub fn by_id(body: &[u8], id: &str) -> Option<Self> {
+        let whole = std::str::from_utf8(body).ok()?;
+        let document = json::parse(body, super::MAX_DEPTH).ok()?;
+        match &document {
+            Value::Object(request) => (text::member(whole, "id") == Some(id)).then(|| Call::of(request)).flatten(),
+            Value::Array(batch) => batch
+                .iter()
+                .zip(text::items(whole)?)
+                .filter_map(|(request, slice)| request.as_object().zip(Some(slice)))
+                .find(|(_, slice)| text::member(slice, "id") == Some(id))
+                .and_then(|(request, _)| Call::of(request)),
             _ => None,
         }
     }
