@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use document::document;
 pub use envelope::envelope;
 pub use error::OperationError;
+pub use look_alike::folds_to;
 pub(crate) use mcp::is_strict as is_strict_tool_name;
 pub use media::Media;
 pub use socket::{GRAPHQL_SUBPROTOCOLS, SocketMessage, socket_message};

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tollgate::gate::payment::{PaymentRequest, PaymentsConfig, Terms, UrlScheme, judge_header};
 use tollgate::gate::rail::{Rails, RailsConfig};
+use tollgate::x402::carriers::Carrier;
 use tollgate::x402::detect;
 use tollgate_policy::Authority;
 
@@ -77,6 +78,7 @@ fn headers(c: &mut Criterion) {
             authority: &authority,
             path: "/paid",
             query: None,
+            carrier: Carrier::Head,
         };
         c.bench_function(&format!("judge/{}", &name[..2]), |b| {
             b.iter(|| judge_header(detect::find(black_box(&headers)), &request, &terms, now).unwrap());
@@ -95,7 +97,7 @@ fn bodies(c: &mut Criterion) {
     for (name, body) in [("json", prose), ("json_parsed_for_an_escape", escaped), ("base64_image", image)] {
         group.throughput(Throughput::Bytes(body.len() as u64));
         group.bench_function(name, |b| {
-            b.iter(|| black_box(rails.call("/v1/messages", black_box(body.as_bytes()))));
+            b.iter(|| black_box(rails.in_body("/v1/messages", black_box(body.as_bytes()))));
         });
     }
     group.finish();

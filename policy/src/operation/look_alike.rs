@@ -17,7 +17,7 @@ pub(super) fn refuse(object: &Object<'_>, names: &[&'static str]) -> Result<(), 
 }
 
 /// Whether a lenient reader takes `text` for `name`, which is ASCII: in another case, between blanks, or up to a NUL.
-pub(super) fn folds_to(text: &str, name: &str) -> bool {
+pub fn folds_to(text: &str, name: &str) -> bool {
     let text = text.split('\0').find(|part| !part.is_empty()).unwrap_or_default();
     let folded = text.trim().chars().map(|c| match c {
         'ſ' => 's',

@@ -8,6 +8,7 @@
 mod budget;
 mod decode;
 mod sniff;
+mod stream;
 
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub(crate) use budget::{HeldBytes, Reservation};
 use decode::{Coding, Decoded};
 use sniff::Sniffer;
 pub(super) use sniff::{Look, look};
+pub(super) use stream::StreamDecoder;
 
 use super::failure::Failure;
 use super::outbound::is_websocket;
@@ -156,6 +158,11 @@ pub(super) fn whole(request: &RequestHeader, body: &Bytes, need: Need) -> Result
         Look::Json | Look::Undecided if body.len() > most => Err(too_large(most)),
         Look::Json | Look::Undecided => coding.decode(body, most).map(|Decoded(bytes)| Some(bytes)),
     }
+}
+
+/// Whether an answer's body begins like JSON, its content coding undone; `done`: there is no more of it.
+pub(super) fn look_at_answer(headers: &HeaderMap, so_far: &[u8], done: bool) -> Result<Look, Failure> {
+    Coding::of(headers)?.look(&mut Sniffer::default(), so_far, done)
 }
 
 /// An answer's body with its content coding undone, where it begins like JSON in any encoding; `None` for any other. An error where that

@@ -1,8 +1,13 @@
 //! An answer that asks for a payment, on its way to the client: judged before anything is signed, and remembered.
 //!
-//! In: an answer with status 402 or 412 whose head is here. Out: the answer as the client may see it (options that would be refused are
-//! taken out; what has been read of its body is in [`Sent::read`]), or a denial if nothing is left that may be paid. Every x402 client
-//! signs what a readable 402 asks for, at once and unattended; one that never sees it has signed nothing that could leak.
+//! In: an answer with status 402 or 412, or one to JSON-RPC calls, whose head is here. Out: the answer as the client may see it (options
+//! that would be refused are taken out; what has been read of its body is in [`Sent::read`]), or a denial if nothing is left that may be
+//! paid; for a stream of events, what screens it. Every x402 client signs what a readable challenge asks for, at once and unattended; one
+//! that never sees it has signed nothing that could leak.
+
+mod events;
+mod rpc;
+mod splitter;
 
 use std::time::Duration;
 
@@ -21,7 +26,7 @@ use super::head::Head;
 use super::payment::{self, payment_request};
 use super::record::Record;
 use super::send::{Sent, in_time, or_gone};
-use crate::gate::payment::challenges::ScreeningRule;
+use crate::gate::payment::challenges::{ChallengeRule, ScreeningRule};
 use crate::gate::payment::judge::judge_offer;
 use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, PaymentFacts, Ruleset};
@@ -29,8 +34,11 @@ use crate::verdict::Question;
 use crate::x402::address::Address;
 use crate::x402::base64;
 use crate::x402::challenge::{Asked, Challenge, ChallengeError, MAX_CHALLENGE_BYTES, Vouched};
-use crate::x402::claim::{AtomicAmount, Scheme};
+use crate::x402::claim::{AtomicAmount, RequestHash, Scheme};
 use crate::x402::network::Caip2;
+use crate::x402::resource::PaymentRequest;
+pub(super) use events::{EventScreen, Refused};
+pub(super) use rpc::Expected;
 
 /// v2's challenge.
 const PAYMENT_REQUIRED: &str = "payment-required";
@@ -66,25 +74,75 @@ fn purchase(asked: &Asked) -> Purchase {
     (asked.scheme, asked.network, asked.asset, asked.amount, asked.pay_to)
 }
 
-/// See the module.
-pub(super) async fn pass(
-    engine: &Engine,
-    rules: &Ruleset,
-    down: &mut ServerSession,
-    mut sent: Sent,
-    head: &Head,
-    record: &mut Record<'_>,
-) -> Result<Sent, Failure> {
-    if !asks_to_pay(sent.head.status) {
-        return Ok(sent);
+/// By what the challenges of one exchange are judged.
+#[derive(Clone, Copy)]
+pub(super) struct Screening<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) rules: &'a Ruleset,
+    pub(super) head: &'a Head,
+}
+
+impl<'a> Screening<'a> {
+    fn terms(&self) -> Result<&'a Terms, Denial> {
+        payment::terms(&self.engine.gate, self.rules, self.head)
     }
-    let terms = payment::terms(&engine.gate, rules, head);
-    let standing = engine.gate.standing();
-    let screening = terms
-        .as_ref()
-        .ok()
-        .and_then(|terms| terms.screening())
-        .unwrap_or(standing.screening);
+
+    /// What is done with challenges.
+    fn rule(&self) -> ScreeningRule {
+        let terms = self.terms().ok();
+        terms.and_then(Terms::screening).unwrap_or(self.engine.gate.standing().screening)
+    }
+
+    /// Whether a payment has to answer one that was seen.
+    fn remembers(&self) -> bool {
+        self.terms().is_ok_and(|terms| terms.challenge() == ChallengeRule::Required)
+    }
+
+    fn remember(&self, challenges: &[&Challenge], request: RequestHash, payable: Option<&[Purchase]>) {
+        let mut versions = Vec::new();
+        for challenge in challenges {
+            // Two copies are one challenge: it is answered once.
+            if versions.contains(&challenge.version) {
+                continue;
+            }
+            versions.push(challenge.version);
+            let may_be_paid = |asked: &&Asked| payable.is_none_or(|payable| payable.contains(&purchase(asked)));
+            let offers = challenge.asked().filter(may_be_paid).cloned().collect();
+            self.engine.gate.challenges().remember(request, challenge.version, offers, now());
+        }
+    }
+}
+
+/// See the module.
+pub(super) async fn pass<'a>(
+    screening: Screening<'a>,
+    expected: &Expected,
+    down: &mut ServerSession,
+    sent: Sent,
+    record: &mut Record<'_>,
+) -> Result<(Sent, Option<EventScreen<'a>>), Failure> {
+    let mut sent = sent;
+    if asks_to_pay(sent.head.status) {
+        sent = Box::pin(by_status(&screening, down, sent, record)).await?;
+    }
+    let must_be_read = || screening.rule() == ScreeningRule::Screened || screening.remembers();
+    if matches!(expected, Expected::ByStatus) || screening.head.method == Method::HEAD || !must_be_read() {
+        return Ok((sent, None));
+    }
+    if rpc::is_events(&sent.head) {
+        let screen = EventScreen::new(screening, expected.calls().cloned(), &mut sent)?;
+        return Ok((sent, Some(screen)));
+    }
+    if let Some(calls) = expected.calls() {
+        sent = Box::pin(rpc::document(&screening, calls, down, sent, record)).await?;
+    }
+    Ok((sent, None))
+}
+
+/// A 402 or 412.
+async fn by_status(screening: &Screening<'_>, down: &mut ServerSession, mut sent: Sent, record: &mut Record<'_>) -> Result<Sent, Failure> {
+    let Screening { engine, head, .. } = *screening;
+    let rule = screening.rule();
     if head.method != Method::HEAD {
         // Whoever asks for money first has no use for the rest of the request.
         if sent.upload.pending() {
@@ -94,27 +152,24 @@ pub(super) async fn pass(
     }
     let found = match find(&sent) {
         Ok(found) => found,
-        Err(denial) if screening == ScreeningRule::Screened => return Err(denial.into()),
+        Err(denial) if rule == ScreeningRule::Screened => return Err(denial.into()),
         Err(_) => Found::default(),
     };
-    if found.all().next().is_none() {
+    let challenges: Vec<&Challenge> = found.all().collect();
+    if challenges.is_empty() {
         return Ok(sent);
     }
-    let request = payment_request(head).hash();
-    let payable = match screening {
+    let request = payment_request(head);
+    let payable = match rule {
         ScreeningRule::PassedOn => None,
         ScreeningRule::Screened => {
             agree(&found)?;
-            let payable = judge(engine, terms?, &found, head, down, record).await?;
+            let payable = screening.judge(&challenges, &request, down, record).await?;
             rewrite(&mut sent, &found, &payable)?;
             Some(payable)
         }
     };
-    for challenge in found.all() {
-        let may_be_paid = |asked: &&Asked| payable.as_ref().is_none_or(|payable| payable.contains(&purchase(asked)));
-        let offers = challenge.asked().filter(may_be_paid).cloned().collect();
-        engine.gate.challenges().remember(request, challenge.version, offers, now());
-    }
+    screening.remember(&challenges, request.hash(), payable.as_deref());
     Ok(sent)
 }
 
@@ -133,15 +188,16 @@ async fn read(engine: &Engine, down: &mut ServerSession, sent: &mut Sent) -> Res
     Ok(body.freeze())
 }
 
+fn unreadable(error: ChallengeError) -> Denial {
+    let reason = match error {
+        ChallengeError::TooLarge => Reason::PaymentTooLarge,
+        _ => Reason::PaymentMalformed,
+    };
+    Denial::new(reason, format!("the origin asks for a payment that cannot be judged: {error}"))
+}
+
 /// Reads both places. An error is something that a lenient client might read as a challenge, and we cannot.
 fn find(sent: &Sent) -> Result<Found, Denial> {
-    let unreadable = |error: ChallengeError| {
-        let reason = match error {
-            ChallengeError::TooLarge => Reason::PaymentTooLarge,
-            _ => Reason::PaymentMalformed,
-        };
-        Denial::new(reason, format!("the origin asks for a payment that cannot be judged: {error}"))
-    };
     let mut stated = sent.head.headers.get_all(PAYMENT_REQUIRED).iter();
     let header = match (stated.next(), stated.next()) {
         (None, _) => None,
@@ -201,64 +257,65 @@ fn agree(found: &Found) -> Result<(), Denial> {
     ))
 }
 
-/// The purchases that may be paid; a denial if there are none.
-async fn judge(
-    engine: &Engine,
-    terms: &Terms,
-    found: &Found,
-    head: &Head,
-    down: &mut ServerSession,
-    record: &mut Record<'_>,
-) -> Result<Vec<Purchase>, Failure> {
-    let request = payment_request(head);
-    let mut questions: Vec<(Purchase, Question)> = Vec::new();
-    let mut refusal = Denial::new(
-        Reason::PaymentSchemeNotAllowed,
-        "the origin asks for a payment in no way that could be judged",
-    );
-    if let Some(why) = found.all().find_map(|challenge| challenge.unanswerable(terms.enabled())) {
-        let detail = format!("the payment that the origin asks for would be refused: {}", why.detail);
-        return Err(Denial::new(why.reason, detail).into());
-    }
-    for asked in found.all().flat_map(Challenge::asked) {
-        if questions.iter().any(|(known, _)| *known == purchase(asked)) {
-            continue;
+impl Screening<'_> {
+    /// The purchases that may be paid; a denial if there are none.
+    async fn judge(
+        &self,
+        challenges: &[&Challenge],
+        request: &PaymentRequest<'_>,
+        down: &mut ServerSession,
+        record: &mut Record<'_>,
+    ) -> Result<Vec<Purchase>, Failure> {
+        let (engine, terms) = (self.engine, self.terms()?);
+        let mut questions: Vec<(Purchase, Question)> = Vec::new();
+        let mut refusal = Denial::new(
+            Reason::PaymentSchemeNotAllowed,
+            "the origin asks for a payment in no way that could be judged",
+        );
+        if let Some(why) = challenges.iter().find_map(|challenge| challenge.unanswerable(terms.enabled())) {
+            let detail = format!("the payment that the origin asks for would be refused: {}", why.detail);
+            return Err(Denial::new(why.reason, detail).into());
         }
-        match judge_offer(asked, &request, terms) {
-            Ok(question) if questions.len() < MOST_QUESTIONS => questions.push((purchase(asked), question)),
-            Ok(_) => {}
-            Err(why) => refusal = would_be_refused(asked, why.reason, &why.detail),
+        for asked in challenges.iter().flat_map(|challenge| challenge.asked()) {
+            if questions.iter().any(|(known, _)| *known == purchase(asked)) {
+                continue;
+            }
+            match judge_offer(asked, request, terms) {
+                Ok(question) if questions.len() < MOST_QUESTIONS => questions.push((purchase(asked), question)),
+                Ok(_) => {}
+                Err(why) => refusal = would_be_refused(asked, why.reason, &why.detail),
+            }
         }
-    }
-    let desk = &engine.gate.standing().screening_desk;
-    let asking = join_all(questions.iter().map(|(_, question)| desk.judge(question)));
-    let rulings = if down.is_body_done() {
-        record.wait(or_gone(down, async { Ok(asking.await) })).await?
-    } else {
-        record.wait(asking).await
-    };
-    let mut payable = Vec::new();
-    for ((purchase, question), ruling) in questions.iter().zip(&rulings) {
-        payment::note_ruling(ruling, engine, record);
-        match payment::ruled_out(ruling) {
-            None => payable.push(*purchase),
-            Some((reason, detail)) => {
-                refusal = Denial {
-                    payment: Some(Box::new(facts(question))),
-                    ..Denial::new(reason, format!("the payment that the origin asks for would be refused: {detail}"))
+        let desk = &engine.gate.standing().screening_desk;
+        let asking = join_all(questions.iter().map(|(_, question)| desk.judge(question)));
+        let rulings = if down.is_body_done() {
+            record.wait(or_gone(down, async { Ok(asking.await) })).await?
+        } else {
+            record.wait(asking).await
+        };
+        let mut payable = Vec::new();
+        for ((purchase, question), ruling) in questions.iter().zip(&rulings) {
+            payment::note_ruling(ruling, engine, record);
+            match payment::ruled_out(ruling) {
+                None => payable.push(*purchase),
+                Some((reason, detail)) => {
+                    refusal = Denial {
+                        payment: Some(Box::new(facts(question))),
+                        ..Denial::new(reason, format!("the payment that the origin asks for would be refused: {detail}"))
+                    }
                 }
             }
         }
+        let vouched = challenges.iter().any(|challenge| challenge.vouched == Vouched::Signed);
+        let all = challenges
+            .iter()
+            .flat_map(|challenge| &challenge.options)
+            .all(|option| option.as_ref().is_some_and(|asked| payable.contains(&purchase(asked))));
+        if payable.is_empty() || (vouched && !all) {
+            return Err(refusal.into());
+        }
+        Ok(payable)
     }
-    let vouched = found.all().any(|challenge| challenge.vouched == Vouched::Signed);
-    let all = found
-        .all()
-        .flat_map(|challenge| &challenge.options)
-        .all(|option| option.as_ref().is_some_and(|asked| payable.contains(&purchase(asked))));
-    if payable.is_empty() || (vouched && !all) {
-        return Err(refusal.into());
-    }
-    Ok(payable)
 }
 
 fn would_be_refused(asked: &Asked, reason: Reason, why: &str) -> Denial {
@@ -295,12 +352,17 @@ fn rewrite(sent: &mut Sent, found: &Found, payable: &[Purchase]) -> Result<(), F
     }
     if let Some(body) = found.body.as_ref().filter(|body| !whole(body)) {
         let text = body.only(keep).ok_or_else(lost)?;
-        for stale in [header::CONTENT_ENCODING, header::TRANSFER_ENCODING, header::ETAG] {
-            sent.head.remove_header(&stale);
-        }
-        sent.head.insert_header(header::CONTENT_LENGTH, text.len())?;
-        sent.read = text.into();
+        replace_body(sent, text)?;
     }
+    Ok(())
+}
+
+fn replace_body(sent: &mut Sent, text: String) -> Result<(), Failure> {
+    for stale in [header::CONTENT_ENCODING, header::TRANSFER_ENCODING, header::ETAG] {
+        sent.head.remove_header(&stale);
+    }
+    sent.head.insert_header(header::CONTENT_LENGTH, text.len())?;
+    sent.read = text.into();
     Ok(())
 }
 

@@ -25,6 +25,7 @@ use crate::egress::{Destination, Resolver, Security};
 use crate::gate::{Asked, Caller, Denial, Gate, Layer, Request, Route, Ruleset};
 use crate::settings::Limits;
 use crate::verdict::{BackendName, Question};
+use crate::x402::carriers::Carried;
 use crate::x402::claim::Claim;
 use wire::{Asks, Wire};
 
@@ -103,13 +104,19 @@ impl DryEngine {
         }
         if wire.asks == Asks::Message {
             *stage = Stage::Message;
-            return self.message(rules, &head, &route, request, run);
+            return self.message(rules, &head, &route, request, run, stage).await;
         }
         *stage = Stage::Payment;
-        let claim = self.payment(rules, &head, &wire.head, request.at.unwrap_or_else(now), run)?;
+        let at = request.at.unwrap_or_else(now);
+        let mut claim = self.payment(rules, &head, &wire.head, at, run)?;
         *stage = Stage::Body;
-        if let Some(judged) = self.body(rules, &head, &route, wire, request, run)? {
+        let (judged, carried) = self.body(rules, &head, &route, wire, request, claim.as_ref(), run)?;
+        if let Some(judged) = judged {
             pass.take(judged);
+        }
+        if let Some(carried) = carried {
+            *stage = Stage::Payment;
+            claim = Some(self.carried(rules, &head, &carried, at, run)?);
         }
         *stage = Stage::Verdict;
         if let Some(claim) = &claim {
@@ -212,13 +219,14 @@ impl DryEngine {
     }
 
     /// A text message after its handshake has passed: judged by itself, as each one is at run time.
-    fn message(
+    async fn message(
         &self,
         rules: &Ruleset,
         handshake: &Head,
         opened: &Route<'_>,
         request: &DryRequest<'_>,
         run: &mut DryRun,
+        stage: &mut Stage,
     ) -> Result<Pass, Denial> {
         if opened.messages() == Messages::Unread {
             run.step(
@@ -243,13 +251,21 @@ impl DryEngine {
             caller: self.caller(rules, head.destination.authority(), request.caller),
         };
         run.policy = Some(self.gate.explain_message(rules, &asked, text));
-        let route = self.gate.judge_message(rules, &asked, text)?;
+        let (route, carried) = self.gate.judge_message(rules, &asked, text)?;
         let shown = match &route.operation {
             Some(operation) => format!("{} {}: {}", head.method, head.path.as_str(), operation.as_str()),
             None => format!("{} {}", head.method, head.path.as_str()),
         };
         run.step(Stage::Message, finding(&route), judged(&route, &shown));
-        Ok(pass_of(route))
+        let mut pass = pass_of(route);
+        if let Some(carried) = carried {
+            *stage = Stage::Payment;
+            let claim = self.carried(rules, &head, &carried, request.at.unwrap_or_else(now), run)?;
+            *stage = Stage::Verdict;
+            self.verdict(&claim, run).await?;
+            pass.payment = Some(payment::facts_of(&claim));
+        }
+        Ok(pass)
     }
 
     fn payment(&self, rules: &Ruleset, head: &Head, fields: &RequestHeader, at: u64, run: &mut DryRun) -> Result<Option<Claim>, Denial> {
@@ -263,6 +279,16 @@ impl DryEngine {
         Ok(claim)
     }
 
+    fn carried(&self, rules: &Ruleset, head: &Head, carried: &Carried, at: u64, run: &mut DryRun) -> Result<Claim, Denial> {
+        let claim = payment::check_carried(&self.gate, rules, head, carried, at)?;
+        run.step(
+            Stage::Payment,
+            Finding::Passed,
+            format!("in the body, signed for {}", transfer(&claim)),
+        );
+        Ok(claim)
+    }
+
     fn body<'r>(
         &self,
         rules: &'r Ruleset,
@@ -270,21 +296,26 @@ impl DryEngine {
         route: &Route<'r>,
         wire: &Wire<'_>,
         asked: &DryRequest<'_>,
+        in_head: Option<&Claim>,
         run: &mut DryRun,
-    ) -> Result<Option<Route<'r>>, Denial> {
+    ) -> Result<(Option<Route<'r>>, Option<Carried>), Denial> {
         let need = Need::of(route.reading(), &self.limits);
         let bytes = body::whole(&wire.head, &asked.body, need).map_err(denial_of)?;
-        let detail = match &bytes {
-            Some(bytes) => {
-                self.gate.judge_body(head.path.as_str(), bytes)?;
-                "no call to a payment rail"
-            }
-            None => "not JSON: it is streamed and not read",
+        let carried = match &bytes {
+            Some(bytes) => payment::look(&self.gate, head, &wire.head.headers, bytes, in_head)?,
+            None => None,
+        };
+        let detail = match (&bytes, &carried) {
+            (Some(_), Some(_)) => "no call to a payment rail, but a payment",
+            (Some(_), None) => "no call to a payment rail",
+            (None, _) => "not JSON: it is streamed and not read",
         };
         if !asked.body.is_empty() {
             run.step(Stage::Body, Finding::Passed, detail);
         }
-        let Some(reading) = route.reading() else { return Ok(None) };
+        let Some(reading) = route.reading() else {
+            return Ok((None, carried));
+        };
         let request = self.request(rules, head, &wire.head, asked.caller);
         let bytes = bytes.unwrap_or_default();
         let operations = self.gate.read_operations(&request, route, reading, &bytes)?;
@@ -292,7 +323,7 @@ impl DryEngine {
         let route = self.gate.judge_operations(rules, &request, &operations)?;
         let shown = route.operation.as_deref().map_or("", Asked::as_str);
         run.step(Stage::Body, finding(&route), judged(&route, shown));
-        Ok(Some(route))
+        Ok((Some(route), carried))
     }
 
     /// The embedded backend answers here as it would at run time; a service is never asked for the sake of an explanation.

@@ -3,31 +3,30 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, StatusCode, Version};
-use pingora::http::{RequestHeader, ResponseHeader};
+use http::{HeaderName, HeaderValue, StatusCode};
+use pingora::http::RequestHeader;
 use pingora::protocols::http::ServerSession;
-use pingora::{Error, ErrorSource, ErrorType};
+use pingora::{Error, ErrorType};
 use tollgate_policy::{BodyReading, Messages, Reason};
 
-use super::answer::{self, End};
+use super::answer;
 use super::body::{self, Content, Held, Need};
-use super::challenge;
+use super::challenge::{self, Expected, Screening};
 use super::connection::Connection;
 use super::engine::Engine;
 use super::failure::{self, Broken, Failure};
 use super::head::{Head, Scope};
-use super::inbound::{BodyRule, inbound};
 use super::outbound::{is_websocket, names_websocket};
 use super::payment::{self, Paid, Paying};
 use super::record::Record;
-use super::send::{Resend, Sending, Sent, in_time, or_gone};
+use super::send::{Resend, Sending, Sent, or_gone};
 use super::websocket::{self, Reading, Upgraded};
 use crate::audit::Protocol;
 use crate::credentials::CredentialError;
 use crate::egress::{ClientProtocol, Origin};
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
 use crate::verdict::Question;
+use crate::x402::carriers::Carried;
 
 /// How an exchange ended.
 pub(crate) enum Outcome {
@@ -85,15 +84,24 @@ impl Engine {
             let need = Need::of(route.reading(), &self.limits);
             record.wait(body::read(down, need, &self.limits, &self.held)).await?
         };
-        if let Some(bytes) = &to_judge {
-            self.gate.judge_body(head.path.as_str(), bytes)?;
-        }
+        let carried = match &to_judge {
+            Some(bytes) => {
+                let in_head = paying.as_ref().map(|paying| &paying.claim);
+                let looked = payment::look(&self.gate, &head, &down.req_header().headers, bytes, in_head);
+                looked.inspect_err(|denial| record.payment_suspected(denial))?
+            }
+            None => None,
+        };
         let content = Content::of(&body, to_judge);
         if let Some(reading) = route.reading() {
             let request = self.request(connection, rules, &head, down).await;
             let route = self.judge_content(rules, &request, &route, reading, &content)?;
             record.routed(&route);
         }
+        let paying = match &carried {
+            Some(carried) => Some(payment::find_carried(self, rules, &head, carried, record)?),
+            None => paying,
+        };
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
         let mut paid = match paying {
@@ -101,8 +109,9 @@ impl Engine {
             None => None,
         };
         // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
-        self.judge_again(connection, rules, &head, down, &content).await?;
-        drop(content);
+        self.judge_again(connection, rules, &head, down, &content, carried.as_ref()).await?;
+        let expected = Expected::of(&head, &down.req_header().headers, &content);
+        drop((content, carried));
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
         let credentials = self.resolve_credentials(&head, down)?;
@@ -134,11 +143,16 @@ impl Engine {
             return self.upgrade(connection, &head, down, sent, record).await;
         }
 
-        // 9. What a 402 asks for is judged before the client can sign for it, and remembered.
-        let sent = challenge::pass(self, rules, down, sent, &head, record).await?;
+        // 9. What the answer asks for is judged before the client can sign for it, and remembered; in a stream, event by event.
+        let screening = Screening {
+            engine: self,
+            rules,
+            head: &head,
+        };
+        let (sent, screen) = challenge::pass(screening, &expected, down, sent, record).await?;
 
         // 10. Head, then body as it comes; the rest of the request meanwhile goes the other way.
-        let outcome = self.relay(down, sent, &origin, record).await;
+        let outcome = self.relay(down, sent, screen, &origin, record).await;
         drop(reservation);
         outcome
     }
@@ -253,6 +267,7 @@ impl Engine {
         head: &Head,
         down: &ServerSession,
         content: &Content,
+        carried: Option<&Carried>,
     ) -> Result<(), Failure> {
         let rules = self.gate.rules();
         if rules.generation == judged_by.generation {
@@ -267,6 +282,9 @@ impl Engine {
         if let Some(found) = payment::detect(head, request.headers) {
             payment::check(&self.gate, &rules, head, found, now())?;
         }
+        if let Some(carried) = carried {
+            payment::check_carried(&self.gate, &rules, head, carried, now())?;
+        }
         Ok(())
     }
 
@@ -276,65 +294,6 @@ impl Engine {
         self.credentials
             .resolve_all(&authority.host, authority.port, headers)
             .map_err(|error| credential_denial(&error).into())
-    }
-
-    async fn relay(&self, down: &mut ServerSession, sent: Sent, origin: &Origin, record: &mut Record<'_>) -> Result<Outcome, Failure> {
-        let Sent {
-            mut session,
-            mut head,
-            mut upload,
-            read,
-        } = sent;
-        let client = down.req_header().version;
-        let body = body_rule(&down.req_header().method, &head);
-        inbound(&mut head, client, body).map_err(pingora::Error::into_up)?;
-        let end = if body == BodyRule::Never || (read.is_empty() && session.ended()) {
-            End::HeadOnly
-        } else {
-            End::BodyFollows
-        };
-        record.streaming();
-        answer::write_head(down, head, end).await?;
-        if end == End::BodyFollows {
-            if !read.is_empty() {
-                record.traffic.bytes_down += read.len() as u64;
-                down.write_response_body(read, false).await.map_err(pingora::Error::into_down)?;
-            }
-            loop {
-                let piece = if upload.pending() {
-                    tokio::select! { biased;
-                        piece = in_time(self.limits.stream_idle, session.chunk()) => piece?,
-                        sent = upload.step(down) => match sent {
-                            Err(error) if *error.esource() == ErrorSource::Downstream => return Err(error.into()),
-                            Err(_) => {
-                                upload.abandon();
-                                continue;
-                            }
-                            Ok(()) => continue,
-                        },
-                    }
-                } else {
-                    in_time(self.limits.stream_idle, or_gone(down, session.chunk())).await?
-                };
-                record.traffic.bytes_up = upload.sent();
-                let Some(piece) = piece else { break };
-                record.traffic.bytes_down += piece.len() as u64;
-                down.write_response_body(piece, false).await.map_err(pingora::Error::into_down)?;
-            }
-            match session.trailers().await? {
-                Some(trailers) if client == Version::HTTP_2 => down.write_response_trailers(trailers).await,
-                _ => down.write_response_body(Bytes::new(), true).await,
-            }
-            .map_err(pingora::Error::into_down)?;
-        }
-        record.traffic.bytes_up = upload.sent();
-        // Only a complete request and a complete answer leave a connection that the next request may use.
-        if upload.complete() {
-            origin.give_back(session).await;
-        } else {
-            down.set_keepalive(None);
-        }
-        Ok(Outcome::Done)
     }
 
     async fn upgrade(
@@ -392,14 +351,6 @@ impl Engine {
             Ok(()) => Outcome::Done,
             Err(_) => Outcome::Ended,
         }
-    }
-}
-
-fn body_rule(method: &Method, head: &ResponseHeader) -> BodyRule {
-    if method == Method::HEAD || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
-        BodyRule::Never
-    } else {
-        BodyRule::ByFraming
     }
 }
 

@@ -17,6 +17,7 @@ mod inbound;
 mod outbound;
 mod payment;
 mod record;
+mod relay;
 mod send;
 mod splice;
 mod upload;

@@ -1,7 +1,7 @@
 //! The payment rule's place in the flow: find and check a payment, reserve its authorisation, and turn a ruling into GO or a denial.
 
 use http::HeaderMap;
-use tollgate_policy::Reason;
+use tollgate_policy::{Authority, Group, Reason};
 
 use super::engine::Engine;
 use super::exchange::now;
@@ -11,12 +11,13 @@ use super::record::Record;
 use crate::audit::{PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
 use crate::egress::Security;
 use crate::gate::payment::challenges::{Answer, ChallengeRule};
-use crate::gate::payment::judge::judge_answer;
+use crate::gate::payment::judge::{judge_answer, judge_carried};
 use crate::gate::payment::replay::{Attempt, Reservation};
 use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
 use crate::verdict::desk::Ruling;
 use crate::verdict::{BackendName, Verdict};
+use crate::x402::carriers::{Carried, Carrier};
 use crate::x402::claim::{Claim, Version};
 use crate::x402::detect::{self, Found};
 use crate::x402::refusal::{PaymentRefusal, PaymentSummary, SchemeName};
@@ -89,6 +90,32 @@ pub(crate) fn find(
     let Some(claim) = check(&engine.gate, rules, head, found, now)? else {
         return Ok(None);
     };
+    reserve(engine, rules, &payment_request(head), claim, now, record).map(Some)
+}
+
+/// The same for the payment that a call in the body carries.
+pub(crate) fn find_carried(
+    engine: &Engine,
+    rules: &Ruleset,
+    head: &Head,
+    carried: &Carried,
+    record: &mut Record<'_>,
+) -> Result<Paying, Failure> {
+    record.payment_seen(X402Version::Unknown, PaymentScheme::Other);
+    let now = now();
+    let claim = check_carried(&engine.gate, rules, head, carried, now)?;
+    let request = payment_request(head).carrying(carried.call.carrier());
+    reserve(engine, rules, &request, claim, now, record)
+}
+
+fn reserve(
+    engine: &Engine,
+    rules: &Ruleset,
+    request: &PaymentRequest<'_>,
+    claim: Claim,
+    now: u64,
+    record: &mut Record<'_>,
+) -> Result<Paying, Failure> {
     record.claimed(payment_record(&claim), &claim);
     let reservation = engine.gate.replay().reserve(&claim, now).map_err(|refusal| denial_of(&refusal))?;
     let mut paying = Paying {
@@ -97,8 +124,31 @@ pub(crate) fn find(
         answer: None,
     };
     // Refused here, the authorisation is given back: what nobody asked for must not use it up.
-    paying.answer = answer(&engine.gate, rules, head, &paying.claim, now)?;
-    Ok(Some(paying))
+    paying.answer = answer(&engine.gate, rules, request, &paying.claim, now)?;
+    Ok(paying)
+}
+
+/// What a held body carries: at most one payment, and none where the head has one already.
+pub(super) fn look(gate: &Gate, head: &Head, headers: &HeaderMap, body: &[u8], in_head: Option<&Claim>) -> Result<Option<Carried>, Denial> {
+    let looked = gate
+        .judge_body(head.path.as_str(), body)
+        .and_then(|carried| carried.map_or(Ok(None), |carried| as_declared(carried, head, headers).map(Some)));
+    let second = match &looked {
+        Ok(carried) => carried.is_some(),
+        Err(denial) => denial.reason.group() == Group::Payment,
+    };
+    if second && in_head.is_some() {
+        // One GO must not release a second payment.
+        let detail = "the request has a payment header, and another payment in its body";
+        return Err(Denial::new(Reason::PaymentConflicting, detail));
+    }
+    looked
+}
+
+/// A payment in a body that is what its protocol's requests are.
+fn as_declared(carried: Carried, head: &Head, headers: &HeaderMap) -> Result<Carried, Denial> {
+    let checked = carried.check_request(&head.method, headers);
+    checked.map(|()| carried).map_err(|refusal| denial_of(&refusal))
 }
 
 /// Anything in a head that could be read as a payment.
@@ -125,9 +175,19 @@ pub(super) fn check(gate: &Gate, rules: &Ruleset, head: &Head, found: Found<'_>,
     judge_answer(found, &payment_request(head), terms, gate.challenges(), now).map_err(|refusal| denial_of(&refusal))
 }
 
+/// Our own checks of what a call carries.
+pub(super) fn check_carried(gate: &Gate, rules: &Ruleset, head: &Head, carried: &Carried, now: u64) -> Result<Claim, Denial> {
+    let request = payment_request(head).carrying(carried.call.carrier());
+    judge_carried(carried, &request, terms(gate, rules, head)?, gate.challenges(), now).map_err(|refusal| denial_of(&refusal))
+}
+
 /// The terms that hold for the host.
 pub(super) fn terms<'t>(gate: &'t Gate, rules: &'t Ruleset, head: &Head) -> Result<&'t Terms, Denial> {
-    match rules.terms(&head.destination.authority().host) {
+    terms_at(gate, rules, head.destination.authority())
+}
+
+fn terms_at<'t>(gate: &'t Gate, rules: &'t Ruleset, authority: &Authority) -> Result<&'t Terms, Denial> {
+    match rules.terms(&authority.host) {
         PaymentTerms::Operator => Ok(&gate.standing().terms),
         PaymentTerms::Stanza(terms) => Ok(terms),
         PaymentTerms::None => {
@@ -148,16 +208,17 @@ pub(super) fn payment_request(head: &Head) -> PaymentRequest<'_> {
         authority: head.destination.authority(),
         path: head.path.as_str(),
         query: head.query.as_deref(),
+        carrier: Carrier::Head,
     }
 }
 
 /// The challenge that a payment answers; `None` where it may come unasked.
-fn answer(gate: &Gate, rules: &Ruleset, head: &Head, claim: &Claim, now: u64) -> Result<Option<Answer>, Denial> {
-    let terms = terms(gate, rules, head)?;
+fn answer(gate: &Gate, rules: &Ruleset, request: &PaymentRequest<'_>, claim: &Claim, now: u64) -> Result<Option<Answer>, Denial> {
+    let terms = terms_at(gate, rules, request.authority)?;
     if terms.challenge() == ChallengeRule::Optional {
         return Ok(None);
     }
-    match gate.challenges().answer(claim, &payment_request(head), terms.http_resource(), now) {
+    match gate.challenges().answer(claim, request, terms.http_resource(), now) {
         Ok(answer) => Ok(Some(answer)),
         Err(refusal) => Err(Denial {
             payment: Some(Box::new(facts_of(claim))),

@@ -184,6 +184,13 @@ impl<'e> Record<'e> {
         self.payment_labels = Some((version, scheme));
     }
 
+    /// A body is refused for a payment that could not be told apart any further.
+    pub(crate) fn payment_suspected(&mut self, denial: &Denial) {
+        if denial.reason.group() == Group::Payment && self.payment_labels.is_none() {
+            self.payment_seen(X402Version::Unknown, PaymentScheme::Other);
+        }
+    }
+
     /// A payment passed our own checks.
     pub(crate) fn claimed(&mut self, payment: PaymentRecord, claim: &Claim) {
         let version = match claim.version {
@@ -218,6 +225,13 @@ impl<'e> Record<'e> {
     pub(crate) fn said(&mut self, said: &Said) {
         self.messages = Some(said.messages);
         self.operation = said.asked().map(Box::new);
+    }
+
+    /// The client is told no within an answer that has begun: its status stands.
+    pub(crate) fn denied_midway(&mut self, denial: &Denial) {
+        let status = self.status;
+        self.denied(denial);
+        self.status = status;
     }
 
     /// The answer had begun when it broke.

@@ -9,6 +9,7 @@ use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 
+use super::body::Reservation;
 use super::head::Head;
 use super::outbound::{Framing, OriginProtocol, is_websocket, outbound};
 use super::upload::{Body, Upload};
@@ -40,6 +41,8 @@ pub(crate) struct Sent {
     pub(crate) upload: Upload,
     /// What has been read of the answer's body and not been passed on yet.
     pub(crate) read: Bytes,
+    /// Its place in the budget, where the whole answer had to be held.
+    pub(crate) held: Option<Reservation>,
 }
 
 /// One request on its way.
@@ -75,6 +78,7 @@ impl Sending<'_> {
                         head,
                         upload,
                         read: Bytes::new(),
+                        held: None,
                     });
                 }
                 Err(mut error) => {
@@ -162,6 +166,26 @@ impl Sending<'_> {
             }
         }
     }
+}
+
+/// The next piece of an answer's body, while what is left of the request goes the other way.
+pub(crate) async fn next_piece(
+    session: &mut OriginSession,
+    upload: &mut Upload,
+    down: &mut ServerSession,
+    idle: Duration,
+) -> Result<Option<Bytes>> {
+    while upload.pending() {
+        tokio::select! { biased;
+            piece = in_time(idle, session.chunk()) => return piece,
+            sent = upload.step(down) => match sent {
+                Err(error) if *error.esource() == ErrorSource::Downstream => return Err(error),
+                Err(_) => upload.abandon(),
+                Ok(()) => {}
+            },
+        }
+    }
+    in_time(idle, or_gone(down, session.chunk())).await
 }
 
 /// Replaces every field that had a placeholder by its values, in their order.

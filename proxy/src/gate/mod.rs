@@ -31,6 +31,7 @@ pub use route::Route;
 pub use ruleset::{PaymentTerms, Ruleset};
 
 use crate::verdict::desk::Desk;
+use crate::x402::carriers::Carried;
 use crate::x402::detect::{self, Found};
 use message::Says;
 use payment::challenges::{ChallengeMemory, ScreeningRule};
@@ -157,9 +158,9 @@ impl Gate {
         Ok(route)
     }
 
-    /// A JSON body: a rail by what it asks for.
-    pub fn judge_body(&self, request_path: &str, body: &[u8]) -> Result<(), Denial> {
-        refuse_rail(self.standing.rails.call(request_path, body))
+    /// A JSON body: a rail by what it asks for; or a payment, to be judged by the payment rule.
+    pub fn judge_body(&self, request_path: &str, body: &[u8]) -> Result<Option<Carried>, Denial> {
+        self.standing.rails.in_body(request_path, body).map_err(denied)
     }
 
     /// What a held and decoded body asks for, by the protocol of the endpoint that the head led to.
@@ -186,8 +187,8 @@ impl Gate {
     }
 
     /// A client's text message on a WebSocket: rail by name, route by the method that stands for messages or by the operations in the
-    /// message, rail by what it asks for. `request` is the handshake's under that method.
-    pub fn judge_message<'r>(&self, rules: &'r Ruleset, request: &Request<'_>, text: &str) -> Result<Route<'r>, Denial> {
+    /// message, rail by what it asks for; with the payment that it carries. `request` is the handshake's under that method.
+    pub fn judge_message<'r>(&self, rules: &'r Ruleset, request: &Request<'_>, text: &str) -> Result<(Route<'r>, Option<Carried>), Denial> {
         let authority = request.destination.authority();
         refuse_rail(self.standing.rails.destination(&authority.host, authority.port))?;
         let route = match message::read(rules, request, text)? {
@@ -196,12 +197,18 @@ impl Gate {
             Says::Operations(operations) => route::operations(rules, request, &operations)?,
         };
         let path = request.path.as_str();
-        self.judge_body(path, text.as_bytes())?;
-        // Socket.IO and its like put a few characters before their JSON.
-        if let Some(json) = text.find(['{', '[']).filter(|at| *at > 0).and_then(|at| text.get(at..)) {
-            self.judge_body(path, json.as_bytes())?;
+        let carried = self.judge_body(path, text.as_bytes())?;
+        // Socket.IO and its like put a few characters before their JSON. A payment behind them is in nobody's documented place.
+        if let Some(json) = text.find(['{', '[']).filter(|at| *at > 0).and_then(|at| text.get(at..))
+            && self.judge_body(path, json.as_bytes())?.is_some()
+            && carried.is_none()
+        {
+            return Err(Denial::new(
+                Reason::PaymentMalformed,
+                "a payment behind the prefix of a wire format",
+            ));
         }
-        Ok(route)
+        Ok((route, carried))
     }
 
     /// What the rules in force say becomes of messages on the WebSocket that this one is for.
@@ -234,10 +241,11 @@ impl Gate {
     }
 }
 
-/// A rail denial never says how it could be got around.
 fn refuse_rail(hit: Option<RailHit>) -> Result<(), Denial> {
-    match hit {
-        None => Ok(()),
-        Some(hit) => Err(Denial::new(hit.reason, hit.detail)),
-    }
+    hit.map_or(Ok(()), |hit| Err(denied(hit)))
+}
+
+/// A rail denial never says how it could be got around.
+fn denied(hit: RailHit) -> Denial {
+    Denial::new(hit.reason, hit.detail)
 }

@@ -182,7 +182,7 @@ fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
 
 /// Whether a member makes its document a challenge to some client: Python takes `1.0` and `true` for version 1 and reads snake_case, others
 /// do not look at the version at all.
-fn asks(name: &str) -> bool {
+pub(super) fn asks(name: &str) -> bool {
     let letters = name.trim().chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase());
     matches!(letters.collect::<String>().as_str(), "x402version" | "accepts")
 }

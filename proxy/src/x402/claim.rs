@@ -129,17 +129,20 @@ shown_as_hex!(PaymentHash, NonceHash, IdentifierHash, RequestHash);
 /// What the payment buys, without user information, query and fragment: secrets live there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
-    /// `http` or `https`.
+    /// `http` or `https`; `mcp` for a tool that is called by name.
     pub scheme: &'static str,
     /// Host and port of the request.
     pub authority: tollgate_policy::Authority,
-    /// Canonical path of the request.
+    /// Canonical path of the request; for `mcp` as in `tool/weather`.
     pub path: String,
 }
 
-/// `scheme://host[:port]/path`; the scheme's default port is left out.
+/// `scheme://host[:port]/path`; the scheme's default port is left out. `mcp://tool/name`, as the SDKs spell it, names no host.
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scheme == "mcp" {
+            return write!(f, "mcp://{}", self.path);
+        }
         let default = if self.scheme == "https" { 443 } else { 80 };
         if self.authority.port == default {
             write!(f, "{}://{}{}", self.scheme, self.authority.host, self.path)

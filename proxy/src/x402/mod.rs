@@ -6,6 +6,7 @@ pub mod address;
 pub mod amount;
 pub mod assets;
 pub mod base64;
+pub mod carriers;
 pub mod challenge;
 pub mod claim;
 pub mod detect;

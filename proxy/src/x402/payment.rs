@@ -1,4 +1,5 @@
-//! Decoding a payment header: from the bytes of its value to what was signed and what was offered, in one reading or none.
+//! Decoding a payment: from the bytes of a header's value, or of a JSON object in a body, to what was signed and what was offered, in one
+//! reading or none.
 
 use sha2::{Digest, Sha256};
 use tollgate_policy::Reason;
@@ -18,6 +19,8 @@ pub use scheme::Signed;
 
 /// The largest header value that is looked at, in bytes; honest ones are under 2 KiB.
 pub const MAX_HEADER_BYTES: usize = 16 * 1024;
+/// The largest payment in a body, in bytes of its JSON.
+pub const MAX_PAYMENT_BYTES: usize = MAX_HEADER_BYTES;
 /// The deepest nesting in a payment; honest ones reach 7 (a JSON Schema inside an extension).
 pub const MAX_DEPTH: u8 = 16;
 
@@ -49,11 +52,15 @@ impl Payment {
             version: Some(version),
             ..PaymentSummary::default()
         };
-        decode(version, value, enabled, &mut known).map_err(|mut refusal| {
-            known.scheme = refusal.summary.scheme.or(known.scheme);
-            refusal.summary = Box::new(known);
-            refusal
-        })
+        let decoded = decode(version, value, enabled, &mut known);
+        decoded.map_err(|refusal| with_scheme(refusal, known))
+    }
+
+    /// Decodes a payment that stands as JSON in a body: its version is the one that it states.
+    pub fn decode_json(text: &[u8], enabled: &Enabled) -> Result<Self, PaymentRefusal> {
+        let mut known = PaymentSummary::default();
+        let decoded = decode_json(text, enabled, &mut known);
+        decoded.map_err(|refusal| with_scheme(refusal, known))
     }
 
     /// The token, where the payment names it.
@@ -80,6 +87,12 @@ impl Payment {
     }
 }
 
+fn with_scheme(mut refusal: PaymentRefusal, mut known: PaymentSummary) -> PaymentRefusal {
+    known.scheme = refusal.summary.scheme.or(known.scheme);
+    refusal.summary = Box::new(known);
+    refusal
+}
+
 /// One GO must not release a second signature that rides in the parts of a payment which nobody signs.
 fn refuse_stowaway(document: &json::Object<'_>) -> Result<(), PaymentRefusal> {
     let unsigned = document.members().filter(|(name, _)| !matches!(*name, "payload" | "extensions"));
@@ -91,7 +104,7 @@ fn refuse_stowaway(document: &json::Object<'_>) -> Result<(), PaymentRefusal> {
     }
     Err(PaymentRefusal::new(
         Reason::PaymentConflicting,
-        "the payment header holds a second payment",
+        "the payment holds a second payment",
     ))
 }
 
@@ -109,12 +122,41 @@ fn decode(version: Version, value: &[u8], enabled: &Enabled, known: &mut Payment
         ));
     }
     let bytes = base64::decode_canonical(value).ok_or_else(|| PaymentRefusal::malformed("the payment header is not canonical base64"))?;
-    let document = json::parse(&bytes, MAX_DEPTH).map_err(|error| PaymentRefusal::malformed(format!("the payment is {error}")))?;
-    let document = document
-        .as_object()
-        .ok_or_else(|| PaymentRefusal::malformed("the payment is not a JSON object"))?;
+    let document = parse(&bytes)?;
+    let document = object(&document)?;
     check_version(version, document)?;
-    let payment_hash = PaymentHash(Sha256::digest(value).into());
+    read(version, document, PaymentHash(Sha256::digest(value).into()), enabled, known)
+}
+
+fn decode_json(text: &[u8], enabled: &Enabled, known: &mut PaymentSummary) -> Result<Payment, PaymentRefusal> {
+    let document = parse(text)?;
+    let document = object(&document)?;
+    let version = match document.get("x402Version") {
+        Some(Value::Integer(1)) => Version::V1,
+        Some(Value::Integer(2)) => Version::V2,
+        _ => return Err(PaymentRefusal::malformed("x402Version is not the integer 1 or 2")),
+    };
+    known.version = Some(version);
+    read(version, document, PaymentHash(Sha256::digest(text).into()), enabled, known)
+}
+
+fn parse(bytes: &[u8]) -> Result<Value<'_>, PaymentRefusal> {
+    json::parse(bytes, MAX_DEPTH).map_err(|error| PaymentRefusal::malformed(format!("the payment is {error}")))
+}
+
+fn object<'o, 'a>(document: &'o Value<'a>) -> Result<&'o Object<'a>, PaymentRefusal> {
+    document
+        .as_object()
+        .ok_or_else(|| PaymentRefusal::malformed("the payment is not a JSON object"))
+}
+
+fn read(
+    version: Version,
+    document: &Object<'_>,
+    payment_hash: PaymentHash,
+    enabled: &Enabled,
+    known: &mut PaymentSummary,
+) -> Result<Payment, PaymentRefusal> {
     let payment = match version {
         Version::V1 => decode_v1(document, payment_hash, enabled, known)?,
         Version::V2 => decode_v2(document, payment_hash, enabled, known)?,
@@ -236,5 +278,7 @@ fn resource(document: &Object<'_>) -> Result<ResourceUrl, PaymentRefusal> {
     let url = resource
         .string("url")
         .ok_or_else(|| PaymentRefusal::malformed("resource.url is not a string"))?;
-    ResourceUrl::parse(url).ok_or_else(|| PaymentRefusal::mismatch("resource.url is not an http or https URL without user information"))
+    ResourceUrl::parse(url).ok_or_else(|| {
+        PaymentRefusal::mismatch("resource.url is neither an http or https URL without user information nor mcp://tool/<name>")
+    })
 }

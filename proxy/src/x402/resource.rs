@@ -5,6 +5,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use tollgate_policy::Authority;
 
+use super::carriers::Carrier;
 use super::claim::{RequestHash, Resource};
 
 /// `http` or `https`.
@@ -56,6 +57,8 @@ pub struct PaymentRequest<'r> {
     pub path: &'r str,
     /// The raw query without `?`.
     pub query: Option<&'r str>,
+    /// What of the request is paid for.
+    pub carrier: Carrier<'r>,
 }
 
 /// Without the query: secrets live there.
@@ -65,31 +68,62 @@ impl fmt::Debug for PaymentRequest<'_> {
     }
 }
 
-impl PaymentRequest<'_> {
+impl<'r> PaymentRequest<'r> {
+    /// The same endpoint, for what a call in a body asks of it. Calls are posted, also where their answers come over another request.
+    #[must_use]
+    pub fn carrying(self, carrier: Carrier<'r>) -> Self {
+        let method = if carrier == Carrier::Head { self.method } else { "POST" };
+        PaymentRequest { method, carrier, ..self }
+    }
+
     /// What a verdict service may be told.
     pub fn resource(&self) -> Resource {
+        let (scheme, path) = match self.carrier {
+            Carrier::Tool(name) => ("mcp", format!("tool/{name}")),
+            // The URI of a reading may have secrets in it, as a query has.
+            Carrier::Head | Carrier::Task(_) | Carrier::Reading(_) | Carrier::Prompt(_) => (self.scheme.as_str(), self.path.to_owned()),
+        };
         Resource {
-            scheme: self.scheme.as_str(),
+            scheme,
             authority: self.authority.clone(),
-            path: self.path.to_owned(),
+            path,
         }
     }
 
-    /// Names this request.
+    /// Names this request, or what of the endpoint is called: an MCP server's answers may come by another path than the calls.
     pub fn hash(&self) -> RequestHash {
         let mut hash = Sha256::new();
-        let authority = self.authority.to_string();
-        for part in [self.method, self.scheme.as_str(), &authority, self.path, self.query.unwrap_or("\0")] {
+        let mut part = |part: &str| {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part.as_bytes());
+        };
+        part(self.method);
+        part(self.scheme.as_str());
+        part(&self.authority.to_string());
+        if matches!(self.carrier, Carrier::Head | Carrier::Task(_)) {
+            part(self.path);
+            part(self.query.unwrap_or("\0"));
+        }
+        if self.carrier != Carrier::Head {
+            part(self.carrier.kind());
+            part(self.carrier.name().unwrap_or("\0"));
         }
         RequestHash(hash.finalize().into())
     }
 }
 
-/// A `resource.url` or a pinned URL, taken apart.
+/// What a payment, an offer or a pin says it is for, taken apart.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ResourceUrl {
+pub enum ResourceUrl {
+    /// An `http` or `https` URL.
+    Web(WebUrl),
+    /// `mcp://tool/<name>`.
+    Tool(Box<str>),
+}
+
+/// An `http` or `https` URL, taken apart.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebUrl {
     scheme: UrlScheme,
     authority: Authority,
     explicit_port: bool,
@@ -100,63 +134,82 @@ pub struct ResourceUrl {
 /// Without the query: secrets live there.
 impl fmt::Debug for ResourceUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}{}", self.scheme.as_str(), self.authority, self.path)
+        match self {
+            ResourceUrl::Web(url) => write!(f, "{}://{}{}", url.scheme.as_str(), url.authority, url.path),
+            ResourceUrl::Tool(name) => write!(f, "mcp://tool/{name}"),
+        }
     }
 }
 
 impl ResourceUrl {
-    /// Parses `http(s)://host[:port][/path][?query]`; `None` for anything else: other schemes, user information, a fragment, a backslash,
-    /// blanks or bytes outside ASCII, which URL parsers read differently.
+    /// Parses `http(s)://host[:port][/path][?query]` and `mcp://tool/<name>`; `None` for anything else: other schemes, user information, a
+    /// fragment, a backslash, blanks or bytes outside ASCII, which URL parsers read differently.
     pub fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
-        let scheme = match scheme {
-            "http" => UrlScheme::Http,
-            "https" => UrlScheme::Https,
-            _ => return None,
-        };
         if !rest.bytes().all(|b| b.is_ascii_graphic() && !matches!(b, b'\\' | b'#')) {
             return None;
         }
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, target) = rest.split_at(end);
-        let authority = Authority::parse(authority, Some(scheme.default_port())).ok().map(|parsed| {
-            (
-                parsed,
-                authority.ends_with(|c: char| c.is_ascii_digit()) && authority.rsplit_once(':').is_some(),
-            )
-        })?;
-        let (path, query) = match target.split_once('?') {
-            Some((path, query)) => (path, Some(query.to_owned())),
-            None => (target, None),
-        };
-        Some(ResourceUrl {
-            scheme,
-            explicit_port: authority.1,
-            authority: authority.0,
-            path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
-            query,
-        })
+        match scheme {
+            "http" => web(UrlScheme::Http, rest).map(ResourceUrl::Web),
+            "https" => web(UrlScheme::Https, rest).map(ResourceUrl::Web),
+            "mcp" => {
+                let name = rest.strip_prefix("tool/")?;
+                (!name.is_empty() && !name.contains(['?', '%'])).then(|| ResourceUrl::Tool(name.into()))
+            }
+            _ => None,
+        }
     }
 
     /// Whether this is on the requested site: scheme, host and port.
     pub(super) fn is_on_the_site_of(&self, request: &PaymentRequest<'_>) -> bool {
-        self.scheme == request.scheme && self.authority == *request.authority
+        match self {
+            ResourceUrl::Web(url) => url.scheme == request.scheme && url.authority == *request.authority,
+            ResourceUrl::Tool(_) => false,
+        }
     }
 
-    /// Whether this names the requested resource. A URL without a query names the path: that is what several seller frameworks announce for
-    /// a request that has a query. A URL with a query has to have the request's.
+    /// Whether this names what the request asks for.
     pub fn names(&self, request: &PaymentRequest<'_>, http: HttpResource) -> bool {
+        match self {
+            ResourceUrl::Web(url) => url.names(request, http),
+            ResourceUrl::Tool(name) => request.method == "POST" && request.carrier == Carrier::Tool(name),
+        }
+    }
+}
+
+fn web(scheme: UrlScheme, rest: &str) -> Option<WebUrl> {
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, target) = rest.split_at(end);
+    let explicit_port = authority.ends_with(|c: char| c.is_ascii_digit()) && authority.rsplit_once(':').is_some();
+    let authority = Authority::parse(authority, Some(scheme.default_port())).ok()?;
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query.to_owned())),
+        None => (target, None),
+    };
+    Some(WebUrl {
+        scheme,
+        explicit_port,
+        authority,
+        path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
+        query,
+    })
+}
+
+impl WebUrl {
+    /// Whether this names the requested resource. A URL without a query names the path: that is what several seller frameworks announce for
+    /// a request that has a query. A URL with a query has to have the request's. An A2A agent sells by one endpoint what it names by other
+    /// paths of its own origin.
+    fn names(&self, request: &PaymentRequest<'_>, http: HttpResource) -> bool {
         let offloaded = http == HttpResource::Allowed && self.scheme == UrlScheme::Http && request.scheme == UrlScheme::Https;
         let port = if offloaded && !self.explicit_port {
             request.authority.port
         } else {
             self.authority.port
         };
-        (self.scheme == request.scheme || offloaded)
-            && port == request.authority.port
-            && self.authority.host == request.authority.host
-            && same_path(&self.path, request.path)
-            && (self.query.is_none() || self.query.as_deref() == request.query)
+        let of_the_origin =
+            (self.scheme == request.scheme || offloaded) && port == request.authority.port && self.authority.host == request.authority.host;
+        let the_path = || same_path(&self.path, request.path) && (self.query.is_none() || self.query.as_deref() == request.query);
+        of_the_origin && (matches!(request.carrier, Carrier::Task(_)) || the_path())
     }
 }
 

@@ -73,6 +73,7 @@ mod tests {
 
     use super::super::resource::UrlScheme;
     use super::*;
+    use crate::x402::carriers::Carrier;
 
     fn outcome(bend: impl FnOnce(&mut Value)) -> Option<Reason> {
         let mut document = json!({
@@ -88,6 +89,7 @@ mod tests {
             authority: &authority,
             path: "/paid",
             query: None,
+            carrier: Carrier::Head,
         };
         check(base64::encode(document.to_string().as_bytes()).as_bytes(), &request)
             .err()

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 
 use super::base64::{decode_tolerant, is_base64};
+use super::carriers::{A2A_PAYMENT, MCP_PAYMENT, Sought};
 use super::json::{self, Object, Value};
 use super::words::Words;
 
@@ -33,6 +34,13 @@ pub enum Trace {
     FacilitatorCall,
 }
 
+impl Trace {
+    /// Whether it is another way to pay than x402's.
+    pub(crate) const fn is_a_rail(self) -> bool {
+        matches!(self, Trace::Mandate | Trace::MppCredential | Trace::FacilitatorCall)
+    }
+}
+
 /// The strongest trace in a parsed document.
 pub fn in_value(value: &Value<'_>) -> Option<Trace> {
     in_values([value])
@@ -40,7 +48,21 @@ pub fn in_value(value: &Value<'_>) -> Option<Trace> {
 
 /// The strongest trace in several parts of a document, taken together.
 pub fn in_values<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>) -> Option<Trace> {
-    let mut walk = Walk::default();
+    walked(values, &Sought::default())
+}
+
+/// The strongest trace in a parsed document, but for the payments in their places, which are judged by themselves.
+pub fn beside(value: &Value<'_>, judged: &Sought<'_>) -> Option<Trace> {
+    walked([value], judged)
+}
+
+fn walked<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>, judged: &Sought<'_>) -> Option<Trace> {
+    let mut walk = Walk {
+        judged,
+        strongest: None,
+        authorization: false,
+        signature: false,
+    };
     for value in values {
         walk.value(value);
     }
@@ -48,14 +70,14 @@ pub fn in_values<'v, 'a: 'v>(values: impl IntoIterator<Item = &'v Value<'a>>) ->
     walk.strongest.max(naked)
 }
 
-#[derive(Default)]
-struct Walk {
+struct Walk<'w> {
+    judged: &'w Sought<'w>,
     strongest: Option<Trace>,
     authorization: bool,
     signature: bool,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn value(&mut self, value: &Value<'_>) {
         match value {
             Value::Array(values) => values.iter().for_each(|value| self.value(value)),
@@ -94,9 +116,12 @@ impl Walk {
             if key.len() >= SHORTEST && in_text(key.as_bytes()).is_some() {
                 self.found(Trace::Payment);
             }
+            if self.judged.has(value) {
+                continue;
+            }
             match key {
-                "x402/payment" => self.found(Trace::McpPayment),
-                "x402.payment.payload" => self.found(Trace::A2aPayment),
+                MCP_PAYMENT => self.found(Trace::McpPayment),
+                A2A_PAYMENT => self.found(Trace::A2aPayment),
                 "org.paymentauth/credential" => self.found(Trace::MppCredential),
                 "ap2.mandates.PaymentMandate" => self.found(Trace::Mandate),
                 _ => {}

@@ -44,6 +44,27 @@ impl Words {
     }
 }
 
+/// Undoes the `\u00…` escapes of ASCII characters and `\/`, without regard to structure.
+pub(crate) fn without_escapes(body: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(body.len());
+    let mut rest = body;
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = match (first, after) {
+            (b'\\', [b'/', after @ ..]) => Some((b'/', after)),
+            (b'\\', [b'u', b'0', b'0', high, low, after @ ..]) => std::str::from_utf8(&[*high, *low])
+                .ok()
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+                .filter(u8::is_ascii)
+                .map(|byte| (byte, after)),
+            _ => None,
+        };
+        let (byte, after) = escaped.unwrap_or((*first, after));
+        plain.push(byte);
+        rest = after;
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

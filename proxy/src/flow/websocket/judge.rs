@@ -10,18 +10,20 @@ use tollgate_policy::{Messages, Reason, WEBSOCKET_TEXT};
 use super::super::connection::Connection;
 use super::super::engine::Engine;
 use super::super::head::Head;
+use super::super::payment::Paid;
 use super::super::record::Record;
 use super::fault::Fault;
 use super::said::Said;
 use crate::audit::Protocol;
 use crate::gate::{Denial, Request, Ruleset};
+use crate::x402::carriers::Carried;
 
 /// See the module.
 pub(super) struct Judge<'e> {
-    engine: &'e Engine,
+    pub(super) engine: &'e Engine,
     connection: &'e Connection,
     /// The handshake's head under the method by which messages are judged and written down.
-    text: Arc<Head>,
+    pub(super) text: Arc<Head>,
     binary: Arc<Head>,
     addresses: Arc<[IpAddr]>,
     no_fields: HeaderMap,
@@ -54,16 +56,19 @@ impl<'e> Judge<'e> {
         }
     }
 
-    /// A text message, before any of it leaves.
-    pub(super) async fn text(&mut self, text: &str) -> Result<(), Denial> {
-        let judged = self.judge_text(text).await;
-        if let Err(denial) = &judged {
-            self.refused(&self.text, denial).await;
+    /// A text message, before any of it leaves; with the payment that it carries, which has its GO then.
+    pub(super) async fn text(&mut self, text: &str) -> Result<Option<Paid>, Denial> {
+        match self.judge_text(text).await {
+            Ok(None) => Ok(None),
+            Ok(Some(carried)) => self.pay(&carried, text).await.map(Some),
+            Err(denial) => {
+                self.refused(&self.text, &denial).await;
+                Err(denial)
+            }
         }
-        judged
     }
 
-    async fn request(&self, rules: &Ruleset) -> Request<'_> {
+    pub(super) async fn request(&self, rules: &Ruleset) -> Request<'_> {
         let head = &*self.text;
         let authority = head.destination.authority();
         Request {
@@ -77,11 +82,11 @@ impl<'e> Judge<'e> {
         }
     }
 
-    async fn judge_text(&mut self, text: &str) -> Result<(), Denial> {
+    async fn judge_text(&mut self, text: &str) -> Result<Option<Carried>, Denial> {
         let engine = self.engine;
         let rules = engine.gate.rules();
         let request = self.request(&rules).await;
-        let route = engine.gate.judge_message(&rules, &request, text)?;
+        let (route, carried) = engine.gate.judge_message(&rules, &request, text)?;
         engine
             .audit
             .ready()
@@ -92,27 +97,38 @@ impl<'e> Judge<'e> {
             record.finish().await;
         }
         self.said.add(&route);
-        Ok(())
+        Ok(carried)
     }
 
     /// A binary message that begins like JSON: most servers do not ask by what kind of message it came, so it is judged as a text.
-    pub(super) async fn document(&mut self, bytes: &[u8]) -> Result<(), Denial> {
+    pub(super) async fn document(&mut self, bytes: &[u8]) -> Result<Option<Paid>, Denial> {
+        let text = String::from_utf8_lossy(bytes);
         let judged = match self.judge_binary(&self.engine.gate.rules()) {
-            Ok(()) => self.judge_document(bytes).await,
-            refused => refused,
+            Ok(()) => self.judge_document(bytes, &text).await,
+            Err(denial) => Err(denial),
         };
-        if let Err(denial) = &judged {
-            self.refused(&self.binary, denial).await;
+        match judged {
+            Ok(None) => Ok(None),
+            Ok(Some(carried)) => self.pay(&carried, &text).await.map(Some),
+            Err(denial) => {
+                self.refused(&self.binary, &denial).await;
+                Err(denial)
+            }
         }
-        judged
     }
 
-    async fn judge_document(&mut self, bytes: &[u8]) -> Result<(), Denial> {
-        let text = String::from_utf8_lossy(bytes);
-        if let Cow::Owned(_) = text {
-            self.engine.gate.judge_body(self.text.path.as_str(), bytes)?;
+    async fn judge_document(&mut self, bytes: &[u8], text: &Cow<'_, str>) -> Result<Option<Carried>, Denial> {
+        if let Cow::Owned(_) = text
+            && self.engine.gate.judge_body(self.text.path.as_str(), bytes)?.is_some()
+        {
+            return Err(Denial::new(Reason::PaymentMalformed, "a payment in a message that is not UTF-8"));
         }
-        self.judge_text(&text).await
+        let carried = self.judge_text(text).await?;
+        match (text, carried) {
+            // What is judged is what the origin reads, or nothing is paid.
+            (Cow::Owned(_), Some(_)) => Err(Denial::new(Reason::PaymentMalformed, "a payment in a message that is not UTF-8")),
+            (_, carried) => Ok(carried),
+        }
     }
 
     /// Any other binary message, which is not read.
@@ -157,7 +173,7 @@ impl<'e> Judge<'e> {
         record.finish().await;
     }
 
-    fn record(&self, head: &Arc<Head>, generation: u64) -> Record<'e> {
+    pub(super) fn record(&self, head: &Arc<Head>, generation: u64) -> Record<'e> {
         let connection = self.connection;
         let mut record = Record::begin(
             self.engine,

@@ -13,6 +13,7 @@ mod frame;
 mod handshake;
 mod inflate;
 mod judge;
+mod pay;
 mod reader;
 mod said;
 mod upward;

@@ -7,6 +7,7 @@ use super::pins;
 use super::terms::{AllowedAsset, Terms};
 use crate::verdict::Question;
 use crate::x402::address::Address;
+use crate::x402::carriers::Carried;
 use crate::x402::challenge::Asked;
 use crate::x402::claim::{AtomicAmount, Claim, Version};
 use crate::x402::detect::Found;
@@ -53,6 +54,29 @@ pub fn judge_answer(
     judge_with(found, request, terms, Some(challenges), now, &Recovery)
 }
 
+/// Judges a payment that a call in a body carries; `request` carries what is called.
+pub fn judge_carried(
+    carried: &Carried,
+    request: &PaymentRequest<'_>,
+    terms: &Terms,
+    challenges: &ChallengeMemory,
+    now: u64,
+) -> Result<Claim, PaymentRefusal> {
+    judge_carried_with(carried, request, terms, Some(challenges), now, &Recovery)
+}
+
+pub(crate) fn judge_carried_with(
+    carried: &Carried,
+    request: &PaymentRequest<'_>,
+    terms: &Terms,
+    challenges: Option<&ChallengeMemory>,
+    now: u64,
+    proof: &impl SignerCheck,
+) -> Result<Claim, PaymentRefusal> {
+    let payment = Payment::decode_json(carried.payment.as_bytes(), terms.enabled())?;
+    judge_payment(&payment, request, terms, challenges, now, proof).map_err(|refusal| refusal.knowing(payment.summary()))
+}
+
 pub(crate) fn judge_with(
     found: Found<'_>,
     request: &PaymentRequest<'_>,
@@ -88,7 +112,9 @@ fn judge_payment(
     if let Some(resource) = &payment.resource
         && !resource.names(request, terms.http_resource)
     {
-        return Err(PaymentRefusal::mismatch("the payment's resource.url is not the requested URL"));
+        return Err(PaymentRefusal::mismatch(
+            "the payment's resource.url is not what the request asks for",
+        ));
     }
     let (valid_after, valid_before) = window(payment, terms, now)?;
     let signed = &*payment.signed;
@@ -151,7 +177,9 @@ fn asked_payee(payment: &Payment, request: &PaymentRequest<'_>, challenges: Opti
 /// service.
 pub fn judge_offer(asked: &Asked, request: &PaymentRequest<'_>, terms: &Terms) -> Result<Question, PaymentRefusal> {
     if !asked.resource.names(request, terms.http_resource) {
-        return Err(PaymentRefusal::mismatch("the offer is for another URL than the requested one"));
+        return Err(PaymentRefusal::mismatch(
+            "the offer is for something else than the request asks for",
+        ));
     }
     if asked.max_timeout > terms.max_timeout.saturating_add(terms.clock_skew) {
         return Err(PaymentRefusal::new(

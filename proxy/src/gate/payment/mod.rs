@@ -18,7 +18,7 @@ pub use crate::x402::refusal::{PaymentRefusal, PaymentSummary};
 pub use crate::x402::resource::{HttpResource, PaymentRequest, UrlScheme};
 pub use challenges::{Answer, ChallengeMemory, ChallengeRule, ScreeningRule};
 pub use config::PaymentsConfig;
-pub use judge::judge_header;
+pub use judge::{judge_carried, judge_header};
 pub use replay::{Attempt, ReplayMemory, Reservation};
 pub use stanza::validate_stanza;
 pub use terms::{Terms, TermsError};

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tollgate_policy::Authority;
 
 use super::{PaymentRequest, UrlScheme};
+use crate::x402::carriers::Carrier;
 
 pub(crate) fn load(name: &str) -> Value {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -65,6 +66,7 @@ impl Parts {
             authority: &self.authority,
             path: &self.path,
             query: self.query.as_deref(),
+            carrier: Carrier::Head,
         }
     }
 }

@@ -1,19 +1,20 @@
-//! Rails by body: JSON-RPC calls that sign or broadcast, facilitator calls, loose signatures, and x402 payments in carriers that are not
-//! judged yet.
+//! Rails by body: JSON-RPC calls that sign or broadcast, facilitator calls, loose signatures, x402 payments in places where none belongs.
+//! The one payment in the place that MCP or A2A has for it comes out, to be judged by the payment rule.
 //!
-//! A body is first searched for a few words; only one that has any is parsed, and then strictly. What can't be parsed strictly but has the
-//! words is refused: `{"method":"eth_chainId","method":"eth_sendRawTransaction"}` is read differently by different nodes.
+//! A body is first searched for a few words, in one pass that allocates nothing; only one that has any is parsed, and then strictly. What
+//! can't be parsed strictly but has the words is refused: `{"method":"eth_chainId","method":"eth_sendRawTransaction"}` is read differently
+//! by different nodes.
 
+use memchr::memmem;
 use tollgate_policy::Reason;
 
 use super::list::{List, Match, MethodEntry};
 use super::{RailHit, Rails, RailsError};
+use crate::x402::carriers::{A2A_PAYMENT, Carried, MAX_DEPTH, MCP_PAYMENT, Sought};
 use crate::x402::json::{Documents, Object, Value};
+use crate::x402::refusal::PaymentRefusal;
 use crate::x402::traces::{self, Trace};
-use crate::x402::words::Words;
-
-/// The deepest nesting in a body that is looked through; `serde_json` itself gives up at 128.
-const MAX_DEPTH: u8 = 100;
+use crate::x402::words::{Words, without_escapes};
 
 /// What a word in a body announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,62 +84,86 @@ impl Triggers {
 
 impl Rails {
     /// Looks through a request's decoded body. `path` is the canonical path: at `…/verify` and `…/settle` a payment is a facilitator call.
-    pub fn call(&self, path: &str, body: &[u8]) -> Option<RailHit> {
+    pub fn in_body(&self, path: &str, body: &[u8]) -> Result<Option<Carried>, RailHit> {
         // JSON has no raw NUL in UTF-8 (RFC 8259 section 8.1). UTF-16 is read for what it says; anything else, as UTF-32, is not.
         let unreadable = || {
             let detail = "the body is JSON in an encoding that is not read, so it cannot be judged";
-            Some(RailHit::new(Reason::UninspectableTraffic, detail, "encoding"))
+            Err(RailHit::new(Reason::UninspectableTraffic, detail, "encoding"))
         };
+        let marked = "a payment in a body that is not plain UTF-8";
         if let Some(text) = from_utf16(body) {
             return if text.contains('\0') {
                 unreadable()
             } else {
-                self.call_utf8(path, text.as_bytes())
+                none_carried(self.in_utf8(path, text.as_bytes())?, marked)
             };
         }
         if memchr::memchr(0, body).is_some() {
             return unreadable();
         }
-        self.call_utf8(path, body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body))
+        match body.strip_prefix(b"\xef\xbb\xbf") {
+            Some(body) => none_carried(self.in_utf8(path, body)?, marked),
+            None => self.in_utf8(path, body),
+        }
     }
 
-    fn call_utf8(&self, path: &str, body: &[u8]) -> Option<RailHit> {
+    fn in_utf8(&self, path: &str, body: &[u8]) -> Result<Option<Carried>, RailHit> {
         if !self.triggers.search.any(body) {
-            return None;
+            return Ok(None);
         }
         if !looks_like_json(body) {
-            return traces::in_text(body).map(|trace| trace_hit(path, trace));
+            return traces::in_text(body).map_or(Ok(None), |trace| Err(trace_hit(path, trace)));
         }
-        let Ok(documents) = Documents::new(body, MAX_DEPTH) else {
+        let (Ok(documents), Ok(text)) = (Documents::new(body, MAX_DEPTH), std::str::from_utf8(body)) else {
             return self.unreadable(path, body);
         };
-        for document in documents {
-            match document {
-                Ok(value) => {
-                    if let Some(hit) = self.rpc(&value) {
-                        return Some(hit);
-                    }
-                    if let Some(trace) = traces::in_value(&value) {
-                        return Some(trace_hit(path, trace));
-                    }
-                }
-                Err(_) => return self.unreadable(path, body),
+        let mut carried = None;
+        for (number, document) in documents.enumerate() {
+            let Ok(value) = document else { return self.unreadable(path, body) };
+            if let Some(hit) = self.rpc(&value) {
+                return Err(hit);
             }
+            let sought = Sought::of(&value);
+            let beside = traces::beside(&value, &sought);
+            if number > 0 && (carried.is_some() || !sought.is_empty()) {
+                return Err(refused(PaymentRefusal::malformed("a payment in one of several documents")));
+            }
+            match beside {
+                None => {}
+                Some(trace) if sought.is_empty() || trace.is_a_rail() || is_facilitator(path) => return Err(trace_hit(path, trace)),
+                Some(_) => {
+                    let detail = "the body holds a payment, and another one or a signature beside it";
+                    return Err(RailHit::new(Reason::PaymentConflicting, detail, "two payments"));
+                }
+            }
+            if !sought.is_empty() && is_facilitator(path) {
+                return Err(trace_hit(path, Trace::Payment));
+            }
+            carried = sought.one(text).map_err(refused)?;
         }
-        None
+        Ok(carried)
     }
 
     /// A body that begins like JSON and is not strictly so.
-    fn unreadable(&self, path: &str, body: &[u8]) -> Option<RailHit> {
+    fn unreadable(&self, path: &str, body: &[u8]) -> Result<Option<Carried>, RailHit> {
         let plain = without_escapes(body);
         let detail = "the body cannot be read in one way only, and speaks of a payment or transaction";
+        let hit = |reason| Err(RailHit::new(reason, detail, "unreadable JSON"));
         if self.triggers.has(&plain, Word::Method) {
-            return Some(RailHit::new(Reason::RailBroadcast, detail, "unreadable JSON"));
+            return hit(Reason::RailBroadcast);
         }
         if self.triggers.has(&plain, Word::Payment) {
-            return Some(RailHit::new(Reason::RailFacilitatorCall, detail, "unreadable JSON"));
+            let paid = [MCP_PAYMENT, A2A_PAYMENT]
+                .iter()
+                .any(|name| memmem::find(&plain, name.as_bytes()).is_some());
+            let settled = memmem::find(&plain, b"paymentRequirements").is_some() || is_facilitator(path);
+            return hit(if paid && !settled {
+                Reason::PaymentMalformed
+            } else {
+                Reason::RailFacilitatorCall
+            });
         }
-        traces::in_text(&plain).map(|trace| trace_hit(path, trace))
+        traces::in_text(&plain).map_or(Ok(None), |trace| Err(trace_hit(path, trace)))
     }
 
     fn rpc(&self, value: &Value<'_>) -> Option<RailHit> {
@@ -184,16 +209,32 @@ impl Rails {
     }
 }
 
-fn trace_hit(path: &str, trace: Trace) -> RailHit {
+/// At these paths whatever pays is handed to somebody who settles it.
+fn is_facilitator(path: &str) -> bool {
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let facilitator = ["verify", "settle"].iter().any(|call| last.eq_ignore_ascii_case(call));
+    ["verify", "settle"].iter().any(|call| last.eq_ignore_ascii_case(call))
+}
+
+/// A payment whose bytes other readers take for something else is none that could be judged.
+fn none_carried(carried: Option<Carried>, why: &'static str) -> Result<Option<Carried>, RailHit> {
+    match carried {
+        None => Ok(None),
+        Some(_) => Err(refused(PaymentRefusal::malformed(why))),
+    }
+}
+
+fn refused(refusal: PaymentRefusal) -> RailHit {
+    RailHit::new(refusal.reason, refusal.detail, "a payment in a body")
+}
+
+fn trace_hit(path: &str, trace: Trace) -> RailHit {
     match trace {
         Trace::FacilitatorCall => RailHit::new(
             Reason::RailFacilitatorCall,
             "the body asks a facilitator to verify or settle",
             "paymentPayload",
         ),
-        _ if facilitator => RailHit::new(
+        _ if is_facilitator(path) => RailHit::new(
             Reason::RailFacilitatorCall,
             "the body hands a payment to verify or settle",
             "verify, settle",
@@ -214,18 +255,18 @@ fn trace_hit(path: &str, trace: Trace) -> RailHit {
             "org.paymentauth/credential",
         ),
         Trace::McpPayment => RailHit::new(
-            Reason::PaymentSchemeNotAllowed,
-            "x402 payments over MCP are not supported yet",
-            "x402/payment",
+            Reason::PaymentMalformed,
+            "an MCP payment stands elsewhere than in the _meta of one call's params",
+            MCP_PAYMENT,
         ),
         Trace::A2aPayment => RailHit::new(
-            Reason::PaymentSchemeNotAllowed,
-            "x402 payments over A2A are not supported yet",
-            "x402.payment.payload",
+            Reason::PaymentMalformed,
+            "an A2A payment stands elsewhere than in the metadata of one message",
+            A2A_PAYMENT,
         ),
         Trace::Payment => RailHit::new(
             Reason::PaymentSchemeNotAllowed,
-            "the body holds a payment; only the payment header is judged",
+            "the body holds a payment in a place where none is judged",
             "x402Version",
         ),
     }
@@ -282,25 +323,4 @@ fn from_utf16(body: &[u8]) -> Option<String> {
             .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
             .collect(),
     )
-}
-
-/// Undoes the `\u00…` escapes of ASCII characters and `\/`, without regard to structure.
-fn without_escapes(body: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(body.len());
-    let mut rest = body;
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = match (first, after) {
-            (b'\\', [b'/', after @ ..]) => Some((b'/', after)),
-            (b'\\', [b'u', b'0', b'0', high, low, after @ ..]) => std::str::from_utf8(&[*high, *low])
-                .ok()
-                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-                .filter(u8::is_ascii)
-                .map(|byte| (byte, after)),
-            _ => None,
-        };
-        let (byte, after) = escaped.unwrap_or((*first, after));
-        plain.push(byte);
-        rest = after;
-    }
-    plain
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::gate::payment::vectors::{load, paying_request};
+use crate::x402::carriers::Call;
 
 static RAILS: LazyLock<Rails> = LazyLock::new(|| Rails::new(&RailsConfig::default()).unwrap());
 
@@ -14,7 +15,7 @@ fn rails() -> &'static Rails {
 }
 
 fn body(rails: &Rails, path: &str, body: &str) -> Option<Reason> {
-    rails.call(path, body.as_bytes()).map(|hit| hit.reason)
+    rails.in_body(path, body.as_bytes()).err().map(|hit| hit.reason)
 }
 
 #[test]
@@ -276,7 +277,7 @@ fn calls_that_sign_or_broadcast_are_found_alone_in_batches_and_in_disguise() {
         assert_eq!(body(rails, "/", text), broadcast, "{text}");
     }
     let utf16: Vec<u8> = r#"{"method":"eth_sendRawTransaction"}"#.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    assert_eq!(rails.call("/", &utf16).map(|hit| hit.reason), broadcast);
+    assert_eq!(rails.in_body("/", &utf16).err().map(|hit| hit.reason), broadcast);
     let deep = format!("{}{}{}", "[".repeat(200), r#"{"method":"eth_sendRawTransaction"}"#, "]".repeat(200));
     assert_eq!(body(rails, "/", &deep), broadcast);
 }
@@ -300,7 +301,7 @@ fn reading_a_chain_and_speaking_of_payments_pass() {
         "{ not json at all \\u0041",
         "--x\r\ncontent-disposition: form-data\r\n\r\n\"method\":\"eth_sendRawTransaction\"\r\n--x--",
     ] {
-        assert_eq!(rails.call("/", text.as_bytes()), None, "{text}");
+        assert_eq!(rails.in_body("/", text.as_bytes()), Ok(None), "{text}");
     }
 }
 
@@ -341,12 +342,12 @@ fn facilitator_calls_and_loose_signatures_are_refused_on_any_host() {
         (
             "/mcp",
             format!(r#"{{"params":{{"_meta":{{"x402\/payment":{payment}}}}}}}"#),
-            Reason::PaymentSchemeNotAllowed,
+            Reason::PaymentMalformed,
         ),
         (
             "/mcp",
             format!(r#"{{"params":{{"_meta":{{"\u0078402/payment":{payment}}}}}}}"#),
-            Reason::PaymentSchemeNotAllowed,
+            Reason::PaymentMalformed,
         ),
         (
             "/mcp",
@@ -359,14 +360,13 @@ fn facilitator_calls_and_loose_signatures_are_refused_on_any_host() {
 }
 
 #[test]
-fn payments_over_mcp_and_mpp_as_captured_are_refused() {
+fn a_captured_payment_over_mcp_comes_out_and_one_over_mpp_is_refused() {
     let rails = rails();
     let (parts, headers, body) = paying_request(&load("mcp-v2-exact-evm-py"));
     assert_eq!(rails.scheme(&headers), None);
-    assert_eq!(
-        rails.call(&parts.path, &body).map(|hit| hit.reason),
-        Some(Reason::PaymentSchemeNotAllowed)
-    );
+    let carried = rails.in_body(&parts.path, &body).unwrap().unwrap();
+    assert_eq!(carried.call, Call::Tool("weather".into()));
+    assert!(carried.payment.starts_with(r#"{"x402Version":2,"#) && carried.payment.ends_with('}'));
     let (_, headers, _) = paying_request(&load("mpp-payment-auth-evm-js"));
     assert_eq!(rails.scheme(&headers).map(|hit| hit.reason), Some(Reason::RailPaymentScheme));
 }
@@ -376,18 +376,18 @@ fn hits_show_nothing_of_the_request() {
     let rails = rails();
     let secret = "0xdeadbeefdeadbeef";
     let hit = rails
-        .call(
+        .in_body(
             "/",
             format!(r#"{{"method":"eth_sendRawTransaction","params":["{secret}"]}}"#).as_bytes(),
         )
-        .unwrap();
+        .unwrap_err();
     assert!(!format!("{hit:?} {hit}").contains("deadbeef"));
 }
 
 proptest! {
     #[test]
     fn any_body_is_looked_through(bytes in prop::collection::vec(any::<u8>(), 0..300), path in "/[a-z/]{0,10}") {
-        let _ = rails().call(&path, &bytes);
+        let _ = rails().in_body(&path, &bytes);
     }
 
     // However a JSON writer spells it, a broadcast is a broadcast.
@@ -411,7 +411,7 @@ fn utf_32_and_raw_nuls_hide_no_call() {
     let marked = [b"\xff\xfe\0\0".as_slice(), &little].concat();
     for body in [little, big, marked, b"{\"a\":\"\0\"}".to_vec()] {
         assert_eq!(
-            rails.call("/", &body).map(|hit| hit.reason),
+            rails.in_body("/", &body).err().map(|hit| hit.reason),
             Some(Reason::UninspectableTraffic),
             "{body:?}"
         );
@@ -445,7 +445,7 @@ fn broadcasts_of_every_namespace_are_seen() {
     ];
     for method in seen {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":["0x02"]}}"#);
-        let reason = rails.call("/", body.as_bytes()).map(|hit| hit.reason);
+        let reason = rails.in_body("/", body.as_bytes()).err().map(|hit| hit.reason);
         assert_eq!(reason, Some(Reason::RailBroadcast), "{method}");
     }
     for method in [
@@ -457,7 +457,7 @@ fn broadcasts_of_every_namespace_are_seen() {
         "getTransactionReceipt",
     ] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":["0x02"]}}"#);
-        assert_eq!(rails.call("/", body.as_bytes()).map(|hit| hit.reason), None, "{method}");
+        assert_eq!(rails.in_body("/", body.as_bytes()).err().map(|hit| hit.reason), None, "{method}");
     }
 }
 

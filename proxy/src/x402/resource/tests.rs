@@ -9,6 +9,7 @@ fn names(url: &str, http: HttpResource) -> bool {
         authority: &authority,
         path: "/paid/a%20b",
         query: Some("x=1"),
+        carrier: Carrier::Head,
     };
     ResourceUrl::parse(url).is_some_and(|url| url.names(&request, http))
 }
@@ -66,6 +67,7 @@ fn a_request_hash_sees_method_query_and_where_parts_end() {
             authority: &authority,
             path,
             query,
+            carrier: Carrier::Head,
         }
         .hash()
     };

@@ -2,6 +2,7 @@
 use tollgate_policy::Authority;
 
 use super::*;
+use crate::x402::carriers::Carrier;
 use crate::x402::claim::{Asset, AtomicAmount, EvmAddress, NonceHash, PaymentHash, Scheme, Token};
 use crate::x402::network::Caip2;
 use crate::x402::offer::Extra;
@@ -22,6 +23,7 @@ fn request(authority: &Authority) -> PaymentRequest<'_> {
         authority,
         path: "/paid",
         query: None,
+        carrier: Carrier::Head,
     }
 }
 

@@ -1,0 +1,271 @@
+//! An event stream (HTML living standard, section 9.2), cut where its events end: what holds no data passes at once, an event with data
+//! comes out whole.
+//!
+//! Bytes in as they come, however they are cut into pieces; no I/O. Lines end in LF, CR LF or CR, an event in an empty line.
+
+use std::borrow::Cow;
+
+use bytes::{Bytes, BytesMut};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Splitter {
+    held: BytesMut,
+    /// How much of what is held has been looked at.
+    scanned: usize,
+    /// Where the line that is being looked at begins.
+    line: usize,
+    /// Whether the event that has begun has data.
+    data: bool,
+    /// The last line ended in CR at the end of what was there; a LF may still belong to it.
+    after_cr: bool,
+    /// The first line may begin with a byte order mark.
+    begun: bool,
+}
+
+/// What comes out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Comments, names of events, empty lines: nothing that a client acts on.
+    Passing(Bytes),
+    /// An event with data, up to and with the empty line at its end.
+    Event(Bytes),
+}
+
+impl Splitter {
+    /// Takes bytes in.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
+    }
+
+    /// How many bytes wait in memory.
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// The next part that is there as a whole.
+    pub(super) fn next_part(&mut self) -> Option<Part> {
+        if let Some(next) = self.held.get(self.scanned)
+            && std::mem::take(&mut self.after_cr)
+            && *next == b'\n'
+        {
+            if self.scanned == 0 {
+                return Some(Part::Passing(self.cut(1)));
+            }
+            self.scanned += 1;
+            self.line = self.scanned;
+        }
+        while let Some(end) = self.line_end() {
+            let line = self.held.get(self.line..end).unwrap_or_default();
+            let (empty, data) = (line.is_empty(), is_data(line, !self.begun));
+            self.scanned = end + 1;
+            if self.held.get(end) == Some(&b'\r') {
+                match self.held.get(self.scanned) {
+                    Some(b'\n') => self.scanned += 1,
+                    Some(_) => {}
+                    None => self.after_cr = true,
+                }
+            }
+            self.begun = true;
+            self.line = self.scanned;
+            self.data |= data;
+            if empty && std::mem::take(&mut self.data) {
+                return Some(Part::Event(self.cut(self.scanned)));
+            }
+        }
+        // Whole lines of an event without data so far.
+        (!self.data && self.line > 0).then(|| Part::Passing(self.cut(self.line)))
+    }
+
+    fn line_end(&mut self) -> Option<usize> {
+        let new = self.held.get(self.scanned..).unwrap_or_default();
+        let end = memchr::memchr2(b'\n', b'\r', new).map(|at| self.scanned + at);
+        self.scanned = end.unwrap_or(self.held.len());
+        end
+    }
+
+    /// What is left at the end of the stream. Clients drop an event that was not ended; not all of them do.
+    pub(super) fn rest(&mut self) -> Option<Part> {
+        let last = self.held.get(self.line..).unwrap_or_default();
+        let data = self.data || is_data(last, !self.begun);
+        let all = self.held.len();
+        (all > 0).then(|| {
+            let rest = self.cut(all);
+            if data { Part::Event(rest) } else { Part::Passing(rest) }
+        })
+    }
+
+    fn cut(&mut self, at: usize) -> Bytes {
+        self.scanned = self.scanned.saturating_sub(at);
+        self.line = self.line.saturating_sub(at);
+        self.held.split_to(at).freeze()
+    }
+}
+
+/// Whether a line is one of data, also to a client that reads names of fields leniently.
+fn is_data(line: &[u8], first: bool) -> bool {
+    data_of(line, first).is_some()
+}
+
+/// What a line adds to its event's data.
+fn data_of(line: &[u8], first: bool) -> Option<&[u8]> {
+    let line = if first {
+        line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line)
+    } else {
+        line
+    };
+    let line = line.trim_ascii_start();
+    let (name, value) = line.split_at_checked(4)?;
+    if !name.eq_ignore_ascii_case(b"data") {
+        return None;
+    }
+    let value = value.trim_ascii_start();
+    match value.split_first() {
+        None => Some(value),
+        Some((b':', value)) => Some(value.strip_prefix(b" ").unwrap_or(value)),
+        Some(_) => None,
+    }
+}
+
+/// The lines of an event.
+fn lines(event: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(event);
+    std::iter::from_fn(move || {
+        let text = rest.filter(|text| !text.is_empty())?;
+        let end = text.iter().position(|b| matches!(b, b'\n' | b'\r'));
+        let (line, after) = end.map_or((text, &[][..]), |end| text.split_at(end));
+        rest = Some(after.strip_prefix(b"\r\n").unwrap_or_else(|| after.get(1..).unwrap_or_default()));
+        Some(line)
+    })
+}
+
+/// An event's data: its lines of data, joined.
+pub(super) fn data(event: &[u8]) -> Cow<'_, [u8]> {
+    let mut all = lines(event).enumerate().filter_map(|(number, line)| data_of(line, number == 0));
+    let first = all.next().unwrap_or_default();
+    let mut joined = Cow::Borrowed(first);
+    for line in all {
+        let joined = joined.to_mut();
+        joined.push(b'\n');
+        joined.extend_from_slice(line);
+    }
+    joined
+}
+
+/// The same event with other data.
+pub(super) fn with_data(event: &[u8], data: &str) -> Bytes {
+    let mut out = BytesMut::with_capacity(event.len());
+    for (number, line) in lines(event).enumerate() {
+        if !line.is_empty() && data_of(line, number == 0).is_none() {
+            out.extend_from_slice(line);
+            out.extend_from_slice(b"\n");
+        }
+    }
+    for line in data.lines() {
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(line.as_bytes());
+        out.extend_from_slice(b"\n");
+    }
+    out.extend_from_slice(b"\n");
+    out.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parts(pieces: &[&[u8]]) -> Vec<Part> {
+        let mut splitter = Splitter::default();
+        let mut parts = Vec::new();
+        for piece in pieces {
+            splitter.feed(piece);
+            while let Some(part) = splitter.next_part() {
+                parts.push(part);
+            }
+        }
+        parts.extend(splitter.rest());
+        parts
+    }
+
+    fn events(text: &str) -> Vec<String> {
+        parts(&[text.as_bytes()])
+            .into_iter()
+            .filter_map(|part| match part {
+                Part::Event(event) => Some(String::from_utf8(data(&event).into_owned()).unwrap()),
+                Part::Passing(_) => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn events_are_what_clients_take_for_events() {
+        for (text, expected) in [
+            ("data: one\n\ndata: two\n\n", vec!["one", "two"]),
+            ("event: message\r\nid: 1\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\n", vec!["{\"a\":\n1}"]),
+            ("data:a\r\rdata:b\r\r", vec!["a", "b"]),
+            (": ping\n\n:\n\nevent: x\n\nretry: 5\n\n", vec![]),
+            ("\u{feff}data: marked\n\n", vec!["marked"]),
+            ("data\n\n", vec![""]),
+            ("data: cut off", vec!["cut off"]),
+            ("dat", vec![]),
+            ("database: no\n\n", vec![]),
+            (" Data : lenient\n\n", vec!["lenient"]),
+        ] {
+            assert_eq!(events(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_holds_no_data_passes_at_once() {
+        let mut splitter = Splitter::default();
+        splitter.feed(b": ping\n\nevent: message\nid: 7\nda");
+        assert_eq!(
+            splitter.next_part(),
+            Some(Part::Passing(Bytes::from_static(b": ping\n\nevent: message\nid: 7\n")))
+        );
+        assert_eq!(splitter.next_part(), None);
+        splitter.feed(b"ta: x\n");
+        assert_eq!((splitter.next_part(), splitter.held()), (None, 8));
+        splitter.feed(b"\ndata: y");
+        assert_eq!(splitter.next_part(), Some(Part::Event(Bytes::from_static(b"data: x\n\n"))));
+        assert_eq!(splitter.next_part(), None);
+    }
+
+    #[test]
+    fn an_event_keeps_all_but_its_data() {
+        let event = b"event: message\r\ndata: old\r\nid: 7\r\ndata: older\r\n\r\n";
+        assert_eq!(with_data(event, "new\nest"), "event: message\nid: 7\ndata: new\ndata: est\n\n");
+    }
+
+    proptest! {
+        #[test]
+        fn it_makes_no_difference_how_a_stream_is_cut(
+            text in r"(data: [ab]{0,3}|: c|id: 1|event|)((\n|\r|\r\n)(data: [ab]{0,3}|: c|id: 1|event|)){0,12}",
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        ) {
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+            cuts.sort_unstable();
+            let (mut pieces, mut from) = (Vec::new(), 0);
+            for to in cuts.into_iter().chain([bytes.len()]) {
+                pieces.push(&bytes[from..to]);
+                from = to;
+            }
+            let found = parts(&pieces);
+            let all: Vec<u8> = found.iter().flat_map(|part| match part {
+                Part::Passing(bytes) | Part::Event(bytes) => bytes.to_vec(),
+            }).collect();
+            prop_assert_eq!(&all[..], bytes, "nothing is lost, added or moved");
+            let data_in = |parts: &[Part]| -> Vec<Vec<u8>> {
+                parts.iter().filter_map(|part| match part {
+                    Part::Event(event) => Some(data(event).into_owned()),
+                    Part::Passing(_) => None,
+                }).collect()
+            };
+            prop_assert_eq!(data_in(&found), data_in(&parts(&[bytes])));
+        }
+    }
+}

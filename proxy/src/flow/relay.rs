@@ -1,0 +1,119 @@
+//! The answer on its way to the client: its head, then its body as it comes, while the rest of the request goes the other way.
+
+use bytes::Bytes;
+use http::{Method, StatusCode, Version};
+use pingora::http::ResponseHeader;
+use pingora::protocols::http::ServerSession;
+
+use super::answer::{self, End};
+use super::challenge::{EventScreen, Refused};
+use super::engine::Engine;
+use super::exchange::Outcome;
+use super::failure::Failure;
+use super::inbound::{BodyRule, inbound};
+use super::record::Record;
+use super::send::{Sent, next_piece};
+use crate::egress::Origin;
+use crate::gate::Layer;
+
+impl Engine {
+    /// Passes the answer on; `screen` reads an event stream on its way.
+    pub(super) async fn relay(
+        &self,
+        down: &mut ServerSession,
+        sent: Sent,
+        mut screen: Option<EventScreen<'_>>,
+        origin: &Origin,
+        record: &mut Record<'_>,
+    ) -> Result<Outcome, Failure> {
+        let Sent {
+            mut session,
+            mut head,
+            mut upload,
+            read,
+            held,
+        } = sent;
+        let client = down.req_header().version;
+        let body = body_rule(&down.req_header().method, &head);
+        inbound(&mut head, client, body).map_err(pingora::Error::into_up)?;
+        let end = if body == BodyRule::Never || (read.is_empty() && session.ended()) {
+            End::HeadOnly
+        } else {
+            End::BodyFollows
+        };
+        record.streaming();
+        answer::write_head(down, head, end).await?;
+        if end == End::BodyFollows {
+            if !read.is_empty() {
+                pass_on(down, read, record).await?;
+            }
+            drop(held);
+            loop {
+                let piece = next_piece(&mut session, &mut upload, down, self.limits.stream_idle).await?;
+                record.traffic.bytes_up = upload.sent();
+                let ended = piece.is_none();
+                let piece = match &mut screen {
+                    None => piece.unwrap_or_default(),
+                    Some(screen) => {
+                        let passed = Box::pin(screen.take(piece, down, record)).await?;
+                        if let Some(refused) = passed.refused {
+                            if !passed.bytes.is_empty() {
+                                pass_on(down, passed.bytes, record).await?;
+                            }
+                            return self.end_stream(down, *refused, record).await;
+                        }
+                        passed.bytes
+                    }
+                };
+                if !piece.is_empty() {
+                    pass_on(down, piece, record).await?;
+                }
+                if ended {
+                    break;
+                }
+            }
+            match session.trailers().await? {
+                Some(trailers) if client == Version::HTTP_2 => down.write_response_trailers(trailers).await,
+                _ => down.write_response_body(Bytes::new(), true).await,
+            }
+            .map_err(pingora::Error::into_down)?;
+        }
+        record.traffic.bytes_up = upload.sent();
+        // Only a complete request and a complete answer leave a connection that the next request may use.
+        if upload.complete() {
+            origin.give_back(session).await;
+        } else {
+            down.set_keepalive(None);
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// An event that asks for what would be refused: the client is told in its place, and nothing follows.
+    async fn end_stream(&self, down: &mut ServerSession, refused: Refused, record: &mut Record<'_>) -> Result<Outcome, Failure> {
+        let Refused { mut denial, id } = refused;
+        record.redact(&mut denial);
+        record.denied_midway(&denial);
+        let request_id = record.id.to_string();
+        let event = EventScreen::refusal(&denial, &id, &denial.body(&record.subject(Layer::L7, &request_id)));
+        pass_on(down, event, record).await?;
+        down.set_keepalive(None);
+        down.write_response_body(Bytes::new(), true)
+            .await
+            .map_err(pingora::Error::into_down)?;
+        Ok(Outcome::Done)
+    }
+}
+
+async fn pass_on(down: &mut ServerSession, piece: Bytes, record: &mut Record<'_>) -> Result<(), Failure> {
+    record.traffic.bytes_down += piece.len() as u64;
+    down.write_response_body(piece, false).await.map_err(pingora::Error::into_down)?;
+    Ok(())
+}
+
+fn body_rule(method: &Method, head: &ResponseHeader) -> BodyRule {
+    if method == Method::HEAD || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        BodyRule::Never
+    } else {
+        BodyRule::ByFraming
+    }
+}
