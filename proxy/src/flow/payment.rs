@@ -8,8 +8,10 @@ use super::exchange::now;
 use super::failure::Failure;
 use super::head::Head;
 use super::record::Record;
+use super::upload::Body;
 use crate::audit::{PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
 use crate::egress::Security;
+use crate::gate::payment::action::PaidBody;
 use crate::gate::payment::challenges::{Answer, ChallengeRule};
 use crate::gate::payment::judge::judge_header;
 use crate::gate::payment::replay::{Attempt, Reservation};
@@ -32,11 +34,23 @@ pub(crate) struct Paying {
 }
 
 impl Paying {
-    /// Whether the verdict has to be asked for: not for the identical retry of one that had its GO and never left.
+    /// Whether the verdict has to be asked for: not for the identical retry of one that had its GO.
     pub(crate) fn needs_verdict(&self) -> bool {
-        self.reservation
-            .as_ref()
-            .is_some_and(|reservation| reservation.attempt() == Attempt::First)
+        self.attempt() == Some(Attempt::First)
+    }
+
+    fn attempt(&self) -> Option<Attempt> {
+        self.reservation.as_ref().map(Reservation::attempt)
+    }
+
+    /// The body is known, as far as it will be: what is bought, and whether it is not being bought already.
+    pub(crate) fn buys(&self, body: &Body) -> Result<(), Denial> {
+        let body = match body {
+            Body::Whole(bytes) => PaidBody::Whole(bytes),
+            Body::Streamed(_) | Body::Unseen => PaidBody::Unread,
+        };
+        let bought = self.reservation.as_ref().map_or(Ok(()), |reservation| reservation.buys(body));
+        bought.map_err(|refusal| denial_of(&refusal))
     }
 }
 
@@ -53,24 +67,45 @@ impl Drop for Paying {
 pub(crate) struct Paid {
     reservation: Option<Reservation>,
     answer: Option<Answer>,
+    progress: Progress,
+}
+
+/// How far a payment with its GO has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Nothing of it has left.
+    Here,
+    /// It may have reached the origin.
+    Sent,
 }
 
 impl Paid {
-    /// From now on the authorisation is spent: the first byte may leave.
-    pub(crate) fn reached_origin(&mut self) {
-        if let Some(reservation) = self.reservation.take() {
-            reservation.reached_origin();
+    /// Spends the authorisation, for good: only after this may the first byte leave.
+    pub(crate) async fn leave(&mut self) -> Result<(), Denial> {
+        if let Some(reservation) = &mut self.reservation {
+            reservation.spend().await.map_err(|refusal| denial_of(&refusal))?;
         }
+        self.progress = Progress::Sent;
         if let Some(answer) = self.answer.take() {
             answer.given();
+        }
+        Ok(())
+    }
+
+    /// The origin's answer is here.
+    pub(crate) fn answered(mut self) {
+        if let Some(reservation) = self.reservation.take() {
+            reservation.answered();
         }
     }
 }
 
 impl Drop for Paid {
     fn drop(&mut self) {
-        if let Some(reservation) = self.reservation.take() {
-            reservation.never_reached_origin();
+        match (self.reservation.take(), self.progress) {
+            (Some(reservation), Progress::Here) => reservation.never_reached_origin(),
+            // Dropped, it counts as spent.
+            (reservation, _) => drop(reservation),
         }
     }
 }
@@ -97,7 +132,9 @@ pub(crate) fn find(
         answer: None,
     };
     // Refused here, the authorisation is given back: what nobody asked for must not use it up.
-    paying.answer = answer(&engine.gate, rules, head, &paying.claim, now)?;
+    if paying.attempt() != Some(Attempt::Resend) {
+        paying.answer = answer(&engine.gate, rules, head, &paying.claim, now)?;
+    }
     Ok(Some(paying))
 }
 
@@ -221,6 +258,7 @@ pub(crate) fn release(mut paying: Paying) -> Paid {
     Paid {
         reservation: paying.reservation.take(),
         answer: paying.answer.take(),
+        progress: Progress::Here,
     }
 }
 

@@ -77,6 +77,12 @@ impl Gate {
         }
     }
 
+    /// The same gate, which remembers used payments there.
+    #[must_use]
+    pub fn remembering(self, replay: ReplayMemory) -> Self {
+        Gate { replay, ..self }
+    }
+
     /// The rules in force now. A request is judged by one set from its head to its end.
     pub fn rules(&self) -> Arc<Ruleset> {
         self.rules.load_full()
