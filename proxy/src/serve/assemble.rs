@@ -18,7 +18,6 @@ use crate::egress::{Resolver, connector};
 use crate::flow::{Binaries, Engine};
 use crate::gate::payment::StoreStatus;
 use crate::gate::payment::challenges::ScreeningRule;
-use crate::gate::payment::config::FORGETFUL;
 use crate::gate::payment::replay::ReplayMemory;
 use crate::gate::payment::terms::Terms;
 use crate::gate::rail::Rails;
@@ -82,13 +81,10 @@ pub(super) fn resolver(config: &Config) -> Arc<Resolver> {
 
 /// Where used payments are remembered.
 fn replay_memory(config: &Config) -> Result<ReplayMemory, StartError> {
-    if let Some(file) = &config.payments.store {
-        return ReplayMemory::kept_in(file).map_err(StartError::Payment);
+    match &config.payments.store {
+        Some(file) => ReplayMemory::kept_in(file).map_err(StartError::Payment),
+        None => Ok(ReplayMemory::default()),
     }
-    if config.verdict.is_configured() {
-        tracing::warn!("{FORGETFUL}");
-    }
-    Ok(ReplayMemory::default())
 }
 
 /// The gate as the operator set it up, with no policy yet: everything is denied.

@@ -135,6 +135,9 @@ impl Tollgate {
         engine.gate.set_own_addresses(vec![listener.address(), admin_address]);
         let readiness = Arc::new(Readiness::default());
         settings.config.insecure.log();
+        for remark in settings.config.remarks() {
+            tracing::warn!(code = remark.code, "{}; {}", remark.message, remark.hint);
+        }
         readiness.weakened(&settings.config.insecure.weakenings());
         watch_payments(&readiness, &engine.gate);
         let policy = Arc::new(PolicyFile::new(

@@ -15,6 +15,7 @@ mod replay;
 mod screening;
 mod seller;
 mod stanza;
+mod store;
 mod verdicts;
 
 use std::time::Duration;

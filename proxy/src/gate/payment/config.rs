@@ -7,9 +7,6 @@ use serde::{Deserialize, Deserializer};
 
 use crate::settings::units;
 
-/// What an operator should hear who pays without a store.
-pub const FORGETFUL: &str = "used payments are remembered in memory only, so a restart forgets them; set `payments.store` to a file";
-
 /// What the operator or the policy author wrote. `None` (or an empty `payees`, `payers`, `pins`) means: says nothing about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
