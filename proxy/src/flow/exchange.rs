@@ -99,7 +99,7 @@ impl Engine {
         let mut paid = match paying {
             Some(paying) => {
                 paying.buys(&body)?;
-                Some(self.ask(paying, down, record).await?)
+                Some(Box::pin(self.ask(paying, down, record)).await?)
             }
             None => None,
         };

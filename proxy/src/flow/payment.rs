@@ -14,6 +14,7 @@ use crate::egress::Security;
 use crate::gate::payment::action::PaidBody;
 use crate::gate::payment::challenges::{Answer, ChallengeRule};
 use crate::gate::payment::judge::judge_header;
+use crate::gate::payment::rate::Slot;
 use crate::gate::payment::replay::{Attempt, Reservation};
 use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
@@ -31,6 +32,8 @@ pub(crate) struct Paying {
     reservation: Option<Reservation>,
     /// The challenge that it answers, where one is required; goes back with this.
     answer: Option<Answer>,
+    /// Its place in the count of payments, where it is a fresh one; goes back with this.
+    slot: Option<Slot>,
 }
 
 impl Paying {
@@ -67,6 +70,7 @@ impl Drop for Paying {
 pub(crate) struct Paid {
     reservation: Option<Reservation>,
     answer: Option<Answer>,
+    slot: Option<Slot>,
     progress: Progress,
 }
 
@@ -88,6 +92,9 @@ impl Paid {
         self.progress = Progress::Sent;
         if let Some(answer) = self.answer.take() {
             answer.given();
+        }
+        if let Some(slot) = self.slot.take() {
+            slot.used();
         }
         Ok(())
     }
@@ -130,10 +137,15 @@ pub(crate) fn find(
         claim,
         reservation: Some(reservation),
         answer: None,
+        slot: None,
     };
     // Refused here, the authorisation is given back: what nobody asked for must not use it up.
     if paying.attempt() != Some(Attempt::Resend) {
         paying.answer = answer(&engine.gate, rules, head, &paying.claim, now)?;
+    }
+    if paying.needs_verdict() {
+        let slot = engine.gate.rate().admit(&paying.claim, tokio::time::Instant::now());
+        paying.slot = Some(slot.map_err(|refusal| denial_of(&refusal))?);
     }
     Ok(Some(paying))
 }
@@ -194,7 +206,7 @@ fn answer(gate: &Gate, rules: &Ruleset, head: &Head, claim: &Claim, now: u64) ->
     if terms.challenge() == ChallengeRule::Optional {
         return Ok(None);
     }
-    match gate.challenges().answer(claim, &payment_request(head), terms.http_resource(), now) {
+    match gate.challenges().answer(claim, &payment_request(head), terms, now) {
         Ok(answer) => Ok(Some(answer)),
         Err(refusal) => Err(Denial {
             payment: Some(Box::new(facts_of(claim))),
@@ -217,21 +229,29 @@ pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &
 
 /// Writes a ruling down: for the audit line, and for the counters.
 pub(super) fn note_ruling(ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) {
-    let backend = match ruling.backend {
-        BackendName::Blackwall => VerdictBackend::Blackwall,
-        BackendName::Local => VerdictBackend::Local,
-    };
+    let backend = backend_label(ruling.backend);
     let (outcome, receipt) = match &ruling.outcome {
         Ok(answer) => (outcome_of(answer.verdict), answer.receipt_id.as_ref().map(ToString::to_string)),
         Err(_) => (VerdictOutcome::None, None),
     };
-    engine.metrics.observe_verdict(backend, outcome, ruling.latency);
+    engine.metrics.count_verdict(backend, outcome);
+    if ruling.outcome.as_ref().err().is_none_or(|failure| failure.was_asked()) {
+        engine.metrics.observe_verdict_time(backend, ruling.latency);
+    }
     record.verdict = Some(VerdictRecord {
         backend,
         verdict: outcome,
         receipt_id: receipt,
         latency: ruling.latency,
     });
+}
+
+/// The label of a backend.
+pub(crate) fn backend_label(backend: BackendName) -> VerdictBackend {
+    match backend {
+        BackendName::Blackwall => VerdictBackend::Blackwall,
+        BackendName::Local => VerdictBackend::Local,
+    }
 }
 
 /// Why a ruling is not exactly GO.
@@ -258,6 +278,7 @@ pub(crate) fn release(mut paying: Paying) -> Paid {
     Paid {
         reservation: paying.reservation.take(),
         answer: paying.answer.take(),
+        slot: paying.slot.take(),
         progress: Progress::Here,
     }
 }

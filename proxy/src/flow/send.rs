@@ -126,7 +126,8 @@ impl Sending<'_> {
         let mut head = outbound(down.req_header(), self.head, framing, protocol)?;
         put_in(&mut head, self.credentials)?;
         if let Some(paid) = &mut self.paid {
-            paid.leave().await?;
+            // Boxed: the many exchanges without a payment need not be large enough for it.
+            Box::pin(paid.leave()).await?;
         }
         let writer = session.write_head(head, after).await?;
         let mut upload = Upload::new(writer, self.body);

@@ -32,6 +32,7 @@ use crate::verdict::desk::Desk;
 use crate::x402::detect::{self, Found};
 use message::Says;
 use payment::challenges::{ChallengeMemory, ScreeningRule};
+use payment::rate::{RateConfig, RateMemory};
 use payment::replay::ReplayMemory;
 use payment::terms::Terms;
 use rail::{RailHit, Rails};
@@ -50,6 +51,8 @@ pub struct Standing {
     pub screening_desk: Desk,
     /// What is done with challenges where nobody says.
     pub screening: ScreeningRule,
+    /// How many payments leave in a short time.
+    pub rate: RateConfig,
 }
 
 /// See the module.
@@ -59,6 +62,7 @@ pub struct Gate {
     standing: Standing,
     replay: ReplayMemory,
     challenges: ChallengeMemory,
+    rate: RateMemory,
     /// Our own listeners, never a destination.
     own: OnceLock<Vec<SocketAddr>>,
 }
@@ -70,9 +74,10 @@ impl Gate {
         Gate {
             rules: ArcSwap::from_pointee(rules),
             changed,
-            standing,
             replay: ReplayMemory::default(),
             challenges: ChallengeMemory::default(),
+            rate: RateMemory::new(standing.rate),
+            standing,
             own: OnceLock::new(),
         }
     }
@@ -229,6 +234,11 @@ impl Gate {
     /// The challenges that passed.
     pub fn challenges(&self) -> &ChallengeMemory {
         &self.challenges
+    }
+
+    /// The count of payments that left.
+    pub fn rate(&self) -> &RateMemory {
+        &self.rate
     }
 
     /// Who gives verdicts.

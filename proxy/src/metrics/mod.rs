@@ -28,7 +28,7 @@ pub use connections::ConnectionGuard;
 pub use memory::MemoryState;
 pub use payments::AssetLabel;
 pub use policy::ReloadResult;
-pub use verdicts::{BreakerState, InFlightGuard};
+pub use verdicts::BreakerState;
 
 /// A metric that the library refused, which only a mistake in this module can cause.
 #[derive(Debug, Error)]

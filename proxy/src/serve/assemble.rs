@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::credentials::CredentialStore;
 use crate::egress::fetch::Fetcher;
 use crate::egress::{Resolver, connector};
+use crate::flow::backend_label;
 use crate::flow::{Binaries, Engine};
 use crate::gate::payment::StoreStatus;
 use crate::gate::payment::challenges::ScreeningRule;
@@ -24,7 +25,7 @@ use crate::gate::rail::Rails;
 use crate::gate::stanzas::Stanzas;
 use crate::gate::{Gate, Standing};
 use crate::identity::{BinaryLedger, Identities};
-use crate::metrics::{MemoryState, Metrics};
+use crate::metrics::{BreakerState, MemoryState, Metrics};
 use crate::verdict::config::Seating;
 
 pub(super) struct Assembled {
@@ -111,6 +112,7 @@ pub(super) fn gate(settings: &Settings, connector: &Arc<Connector>, resolver: &A
         } else {
             ScreeningRule::PassedOn
         },
+        rate: config.payments.rate,
     };
     let nothing = Stanzas {
         operator: &config.payments,
@@ -144,6 +146,17 @@ fn watch_gauges(metrics: &Metrics, leaves: &Arc<LeafCache>, engine: &Arc<Engine>
             metrics.set_audit(&audit.status());
         }
         if let Some(gate) = gate.upgrade() {
+            let Standing { desk, screening_desk, .. } = gate.standing();
+            let breaker = if desk.breaker_is_open() || screening_desk.breaker_is_open() {
+                BreakerState::Open
+            } else {
+                BreakerState::Closed
+            };
+            metrics.set_verdict_service(
+                backend_label(desk.backend()),
+                desk.in_flight() + screening_desk.in_flight(),
+                breaker,
+            );
             let replay = gate.replay();
             let state = match replay.status() {
                 StoreStatus::InMemory | StoreStatus::Ready => MemoryState::Usable,

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::base64;
 use super::claim::{AtomicAmount, EvmAddress, Version};
-use super::extensions;
+use super::extensions::{self, IdentifierTerms};
 use super::json::{self, JsonError, Object, Value};
 use super::network::Caip2;
 use super::offer::{self, Offer};
@@ -85,6 +85,8 @@ pub struct Asked {
     pub domain_name: Option<String>,
     /// The EIP-712 domain version that the seller states.
     pub domain_version: Option<String>,
+    /// Whether and how it asks for payment identifiers.
+    pub identifier: Option<IdentifierTerms>,
 }
 
 /// The document's `accepts` as it stands in the text.
@@ -152,9 +154,14 @@ fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
         return Err(ChallengeError::Shape("accepts is not an array"));
     };
     let sold = document.object("resource").and_then(|resource| resource.string("url"));
+    let (identifier, unanswerable) = match extensions::asked(document.get("extensions")) {
+        Ok(identifier) => (identifier, None),
+        Err(refusal) => (None, Some(refusal)),
+    };
     let read = |(place, offer): (usize, &Value<'_>)| {
         let offer = offer.as_object().filter(|_| place < MOST_OFFERS)?;
-        Asked::read(offer, version, sold)
+        let asked = Asked::read(offer, version, sold)?;
+        Some(Asked { identifier, ..asked })
     };
     let receipts = document
         .object("extensions")
@@ -165,7 +172,7 @@ fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
     Ok(Challenge {
         version,
         options: accepts.iter().enumerate().map(read).collect(),
-        unanswerable: extensions::foreign(document.get("extensions")),
+        unanswerable,
         vouched: if signed { Vouched::Signed } else { Vouched::Unsigned },
         text: std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?.into(),
     })
@@ -201,6 +208,7 @@ impl Asked {
             resource: ResourceUrl::parse(offer.string("resource")?)?,
             domain_name: stated("name"),
             domain_version: stated("version"),
+            identifier: None,
         })
     }
 
@@ -215,6 +223,7 @@ impl Asked {
             resource: ResourceUrl::parse(sold)?,
             domain_name: offer.domain_name,
             domain_version: offer.domain_version,
+            identifier: None,
         })
     }
 }

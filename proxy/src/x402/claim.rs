@@ -6,6 +6,7 @@ use std::fmt;
 
 use ruint::aliases::U256;
 
+use super::extensions::IdentifierTerms;
 use super::network::Caip2;
 
 /// An amount in an asset's smallest unit, as the wire has it: a decimal integer below 2^256.
@@ -163,6 +164,8 @@ pub struct Claim {
     pub nonce_hash: NonceHash,
     /// Names the client's `payment-identifier`, where it sent one.
     pub identifier_hash: Option<IdentifierHash>,
+    /// How the seller asked for one, as the client repeats it.
+    pub identifier_terms: Option<IdentifierTerms>,
     /// Names the request that is paid for.
     pub request_hash: RequestHash,
 }

@@ -11,8 +11,41 @@ use super::refusal::PaymentRefusal;
 const HARMLESS: [&str; 3] = ["bazaar", "builder-code", "offer-receipt"];
 const IDENTIFIER: &str = "payment-identifier";
 
-/// Checks the extensions and reads the client's payment identifier, if it sent one.
-pub fn parse(extensions: Option<&Value<'_>>) -> Result<Option<IdentifierHash>, PaymentRefusal> {
+/// What the extensions of a payment say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extensions {
+    /// Names the client's payment identifier, if it sent one.
+    pub identifier: Option<IdentifierHash>,
+    /// How the seller asked for one, as the client repeats it.
+    pub asked: Option<IdentifierTerms>,
+}
+
+/// How a seller asks for payment identifiers. Clients repeat it word for word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdentifierTerms {
+    /// Whether a payment without one is turned down.
+    pub required: bool,
+    /// SHA-256 of the JSON Schema that it comes with.
+    schema: Option<[u8; 32]>,
+}
+
+/// Checks the extensions of a payment and reads the client's payment identifier, if it sent one.
+pub fn parse(extensions: Option<&Value<'_>>) -> Result<Extensions, PaymentRefusal> {
+    let Some((extension, terms)) = identifier_extension(extensions)? else {
+        return Ok(Extensions::default());
+    };
+    Ok(Extensions {
+        identifier: identifier(extension, terms)?,
+        asked: Some(terms),
+    })
+}
+
+/// How a challenge asks for payment identifiers; an error if no payment could repeat its extensions.
+pub fn asked(extensions: Option<&Value<'_>>) -> Result<Option<IdentifierTerms>, PaymentRefusal> {
+    Ok(identifier_extension(extensions)?.map(|(_, terms)| terms))
+}
+
+fn identifier_extension<'v, 'a>(extensions: Option<&'v Value<'a>>) -> Result<Option<(&'v Object<'a>, IdentifierTerms)>, PaymentRefusal> {
     let extensions = match extensions {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Object(extensions)) => extensions,
@@ -21,17 +54,8 @@ pub fn parse(extensions: Option<&Value<'_>>) -> Result<Option<IdentifierHash>, P
     refuse_foreign(extensions)?;
     match extensions.get(IDENTIFIER) {
         None => Ok(None),
-        Some(Value::Object(extension)) => identifier(extension),
+        Some(Value::Object(extension)) => Ok(Some((extension, terms(extension)?))),
         Some(_) => Err(invalid("payment-identifier is not an object")),
-    }
-}
-
-/// Why no payment could repeat these extensions of a challenge.
-pub fn foreign(extensions: Option<&Value<'_>>) -> Option<PaymentRefusal> {
-    match extensions {
-        None | Some(Value::Null) => None,
-        Some(Value::Object(extensions)) => refuse_foreign(extensions).err(),
-        Some(_) => Some(PaymentRefusal::malformed("extensions is not an object")),
     }
 }
 
@@ -45,18 +69,62 @@ fn refuse_foreign(extensions: &Object<'_>) -> Result<(), PaymentRefusal> {
     ))
 }
 
-/// `info.id`: 16 to 128 of `[A-Za-z0-9_-]`; may be absent only where the seller does not require it.
-fn identifier(extension: &Object<'_>) -> Result<Option<IdentifierHash>, PaymentRefusal> {
-    let info = extension
+fn info<'v, 'a>(extension: &'v Object<'a>) -> Result<&'v Object<'a>, PaymentRefusal> {
+    extension
         .object("info")
-        .ok_or_else(|| invalid("payment-identifier has no info object"))?;
-    let required = match info.get("required") {
+        .ok_or_else(|| invalid("payment-identifier has no info object"))
+}
+
+fn terms(extension: &Object<'_>) -> Result<IdentifierTerms, PaymentRefusal> {
+    let required = match info(extension)?.get("required") {
         None => false,
         Some(Value::Bool(required)) => *required,
         Some(_) => return Err(invalid("payment-identifier: info.required is not a boolean")),
     };
-    let id = match info.get("id") {
-        None if required => return Err(invalid("the seller requires a payment identifier and there is none")),
+    Ok(IdentifierTerms {
+        required,
+        schema: extension.get("schema").map(fingerprint),
+    })
+}
+
+/// Names a JSON value, whatever the order of its members.
+fn fingerprint(value: &Value<'_>) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    match value {
+        Value::Null => hash.update("n"),
+        Value::Bool(bool) => hash.update([b'b', u8::from(*bool)]),
+        Value::Integer(number) => {
+            hash.update("i");
+            hash.update(number.to_be_bytes());
+        }
+        Value::OtherNumber => hash.update("o"),
+        Value::String(text) => {
+            hash.update("s");
+            hash.update(text.as_bytes());
+        }
+        Value::Array(items) => {
+            hash.update("a");
+            for item in items {
+                hash.update(fingerprint(item));
+            }
+        }
+        Value::Object(object) => {
+            hash.update("m");
+            let mut members: Vec<_> = object.members().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            for (name, value) in members {
+                hash.update(Sha256::digest(name.as_bytes()));
+                hash.update(fingerprint(value));
+            }
+        }
+    }
+    hash.finalize().into()
+}
+
+/// `info.id`: 16 to 128 of `[A-Za-z0-9_-]`; may be absent only where the seller does not require it.
+fn identifier(extension: &Object<'_>, terms: IdentifierTerms) -> Result<Option<IdentifierHash>, PaymentRefusal> {
+    let id = match info(extension)?.get("id") {
+        None if terms.required => return Err(invalid("the seller requires a payment identifier and there is none")),
         None => return Ok(None),
         Some(Value::String(id)) => id,
         Some(_) => return Err(invalid("payment-identifier: info.id is not a string")),

@@ -4,8 +4,9 @@ use ruint::aliases::U256;
 use sha2::{Digest, Sha256};
 use tollgate_policy::Reason;
 
-use super::claim::{AtomicAmount, EvmAddress, IdentifierHash, PaymentHash, Scheme, Version};
+use super::claim::{AtomicAmount, EvmAddress, PaymentHash, Scheme, Version};
 use super::eip712::DomainSeparator;
+use super::extensions::Extensions;
 use super::json::{self, Object, Value};
 use super::network::Caip2;
 use super::offer::{self, Offer};
@@ -54,8 +55,8 @@ pub struct Payment {
     pub offer: Option<Offer>,
     /// v2: what it says it buys.
     pub resource: Option<ResourceUrl>,
-    /// v2: the client's identifier.
-    pub identifier: Option<IdentifierHash>,
+    /// v2: the client's identifier, and how it was asked for.
+    pub extensions: Extensions,
     /// Names these bytes.
     pub payment_hash: PaymentHash,
 }
@@ -163,7 +164,7 @@ fn decode_v1(document: &Object<'_>, payment_hash: PaymentHash, known: &mut Payme
         signed: exact::parse(payload)?,
         offer: None,
         resource: None,
-        identifier: None,
+        extensions: Extensions::default(),
         payment_hash,
     })
 }
@@ -175,7 +176,7 @@ fn decode_v2(document: &Object<'_>, payment_hash: PaymentHash, known: &mut Payme
     known.scheme = Some(offer::scheme_of(accepted.get("scheme"))?);
     let payload = payload(document)?;
     exact::refuse_other_flavours(payload)?;
-    let identifier = extensions::parse(document.get("extensions"))?;
+    let extensions = extensions::parse(document.get("extensions"))?;
     if !document.has_only(&["x402Version", "accepted", "payload", "resource", "extensions"]) {
         return Err(PaymentRefusal::malformed("the payment has an unknown member"));
     }
@@ -193,7 +194,7 @@ fn decode_v2(document: &Object<'_>, payment_hash: PaymentHash, known: &mut Payme
         signed,
         offer: Some(offer),
         resource: Some(resource(document)?),
-        identifier,
+        extensions,
         payment_hash,
     })
 }

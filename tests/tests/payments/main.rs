@@ -7,10 +7,13 @@
     reason = "a test fails by panicking"
 )]
 
+mod breaker;
 mod challenges;
 mod claims;
 mod credentials;
+mod identifiers;
 mod local;
+mod rate;
 mod replay;
 mod screening;
 mod seller;

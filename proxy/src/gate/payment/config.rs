@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
+use super::rate::RateConfig;
 use crate::settings::units;
 
 /// What the operator or the policy author wrote. `None` (or an empty `payees`, `payers`, `pins`) means: says nothing about it.
@@ -41,6 +42,8 @@ pub struct PaymentsConfig {
     pub asset_definitions: Vec<AssetDefinition>,
     /// The file that used payments are remembered in; without one a restart forgets them. The operator's file only.
     pub store: Option<PathBuf>,
+    /// How many fresh payments one payee gets for one resource in a short time. The operator's file only.
+    pub rate: RateConfig,
 }
 
 impl PaymentsConfig {

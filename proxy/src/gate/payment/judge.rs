@@ -86,7 +86,8 @@ fn judge_payment(
         resource: request.resource(),
         payment_hash: payment.payment_hash,
         nonce_hash: nonce_hash(payment, allowed),
-        identifier_hash: payment.identifier,
+        identifier_hash: payment.extensions.identifier,
+        identifier_terms: payment.extensions.asked,
         request_hash: request.hash(),
     })
 }
@@ -172,9 +173,12 @@ fn window(payment: &Payment, terms: &Terms, now: u64) -> Result<(u64, u64), Paym
     if valid_after > now.saturating_add(terms.clock_skew) {
         return Err(expired("the signature is post-dated"));
     }
-    let offered = payment.offer.as_ref().map_or(u64::MAX, |offer| offer.max_timeout);
-    let longest = offered.min(terms.max_timeout).saturating_add(terms.clock_skew);
-    if valid_before - now > longest {
+    let longest = terms.max_timeout.saturating_add(terms.clock_skew);
+    let offered = payment.offer.as_ref().map_or(longest, |offer| offer.max_timeout);
+    if offered > longest {
+        return Err(expired("the seller wants a signature that stays valid for longer than allowed"));
+    }
+    if valid_before - now > longest.min(offered.saturating_add(terms.clock_skew)) {
         return Err(expired(too_wide));
     }
     Ok((valid_after, valid_before))

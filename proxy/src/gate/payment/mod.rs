@@ -11,6 +11,7 @@ pub mod config;
 pub mod judge;
 mod layer;
 pub mod pins;
+pub mod rate;
 pub mod replay;
 pub mod schema;
 pub mod stanza;

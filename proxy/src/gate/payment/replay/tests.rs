@@ -31,6 +31,7 @@ fn claim(nonce: u8, payment: u8, request: u8) -> Claim {
         payment_hash: PaymentHash([payment; 32]),
         nonce_hash: NonceHash([nonce; 32]),
         identifier_hash: None,
+        identifier_terms: None,
         request_hash: RequestHash([request; 32]),
     }
 }
