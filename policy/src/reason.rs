@@ -146,10 +146,14 @@ reasons! {
     PaymentExpired = "payment_expired" in Payment;
     /// The same authorisation was used before.
     PaymentReplayed = "payment_replayed" in Payment;
+    /// A payment for the same request was sent and never answered, and may still be settled.
+    PaymentUnsettled = "payment_unsettled" in Payment;
     /// Too many payments in a short time.
     PaymentRateLimited = "payment_rate_limited" in Payment;
     /// The payment identifier breaks its rules.
     PaymentIdentifierInvalid = "payment_identifier_invalid" in Payment;
+    /// The memory of used payments cannot be read or written.
+    PaymentStoreUnavailable = "payment_store_unavailable" in Payment;
 
     /// The verdict service said HOLD.
     VerdictHold = "verdict_hold" in Verdict;

@@ -23,7 +23,7 @@ pub struct Setup {
     config: Value,
     roots: Vec<String>,
     environment: Vec<(String, String)>,
-    descriptors: Option<u64>,
+    limits: Vec<String>,
 }
 
 impl Setup {
@@ -38,7 +38,7 @@ impl Setup {
             }),
             roots: Vec::new(),
             environment: vec![("TOLLGATE_LOG".to_owned(), "info".to_owned())],
-            descriptors: None,
+            limits: Vec::new(),
         }
     }
 
@@ -85,7 +85,14 @@ impl Setup {
     /// Limits the process to so many descriptors.
     #[must_use]
     pub fn descriptors(mut self, most: u64) -> Self {
-        self.descriptors = Some(most);
+        self.limits.push(format!("ulimit -n {most}"));
+        self
+    }
+
+    /// Has the process survive [`Tollgate::largest_file`].
+    #[must_use]
+    pub fn file_limit(mut self) -> Self {
+        self.limits.push("trap '' XFSZ".to_owned());
         self
     }
 
@@ -120,13 +127,13 @@ impl Setup {
         for (name, text) in &self.fragments {
             std::fs::write(folder.join(name), text).unwrap();
         }
-        let mut command = match self.descriptors {
-            None => Command::new(binary()),
-            Some(most) => {
-                let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("ulimit -n {most} && exec \"$0\" \"$@\"")]).arg(binary());
-                shell
-            }
+        let mut command = if self.limits.is_empty() {
+            Command::new(binary())
+        } else {
+            let mut shell = Command::new("sh");
+            let limits = self.limits.join(" && ");
+            shell.args(["-c", &format!("{limits} && exec \"$0\" \"$@\"")]).arg(binary());
+            shell
         };
         command.args(arguments).envs(self.environment);
         for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
@@ -308,6 +315,17 @@ impl Tollgate {
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Lets no file of the process grow beyond this: a write there fails like one to a full disk. `None` gives it room again. To be asked for
+    /// by [`Setup::file_limit`].
+    pub fn largest_file(&self, bytes: Option<u64>) {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        let limit = rustix::process::Rlimit {
+            current: bytes,
+            maximum: None,
+        };
+        rustix::process::prlimit(pid, rustix::process::Resource::Fsize, limit).unwrap();
     }
 
     /// Waits for the end of the process.

@@ -7,7 +7,7 @@ mod readiness;
 mod routes;
 mod server;
 
-pub use readiness::{Addresses, Descriptors, NotReady, PolicyInForce, Readiness, Reload, ReloadOutcome, Report};
+pub use readiness::{Addresses, Descriptors, Kept, NotReady, PaymentMemory, PolicyInForce, Readiness, Reload, ReloadOutcome, Report};
 pub use routes::Sources;
 pub use server::Admin;
 

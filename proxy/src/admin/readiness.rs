@@ -1,8 +1,9 @@
 //! Whether Tollgate is serving, and if not, why.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use serde::Serialize;
@@ -22,6 +23,8 @@ pub enum NotReady {
     NoPolicy,
     /// Audit lines can't be written: nothing leaves.
     AuditUnwritable,
+    /// The memory of used payments can't be used: no payment leaves. Everything else does.
+    PaymentStoreUnusable,
     /// The process has no file descriptors left for new connections.
     DescriptorsExhausted,
     /// It is shutting down.
@@ -85,6 +88,56 @@ pub enum Descriptors {
     Exhausted,
 }
 
+/// Where used payments are remembered, and whether they can be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PaymentMemory {
+    /// Where.
+    pub kept: Kept,
+    /// Whether payments may leave, as far as this goes.
+    pub usable: bool,
+    /// Why not.
+    pub fault: Option<String>,
+}
+
+/// Where something is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kept {
+    /// Until the process ends.
+    InMemory,
+    /// In a file.
+    OnDisk,
+}
+
+impl PaymentMemory {
+    /// No file is configured.
+    pub const fn in_memory() -> Self {
+        PaymentMemory {
+            kept: Kept::InMemory,
+            usable: true,
+            fault: None,
+        }
+    }
+
+    /// The file is written.
+    pub const fn on_disk() -> Self {
+        PaymentMemory {
+            kept: Kept::OnDisk,
+            usable: true,
+            fault: None,
+        }
+    }
+
+    /// The file cannot be used.
+    pub const fn unusable(fault: String) -> Self {
+        PaymentMemory {
+            kept: Kept::OnDisk,
+            usable: false,
+            fault: Some(fault),
+        }
+    }
+}
+
 /// The body of `/readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -102,6 +155,8 @@ pub struct Report {
     pub addresses: Option<Addresses>,
     /// How the audit trail stands.
     pub audit: audit::Status,
+    /// How the memory of used payments stands.
+    pub payments: PaymentMemory,
     /// The weakening switches that are on.
     pub weakened: Vec<&'static str>,
     /// The version of Tollgate.
@@ -118,13 +173,29 @@ struct State {
     weakened: Vec<&'static str>,
 }
 
+type Sampler<T> = Box<dyn Fn() -> T + Send + Sync>;
+
 /// The state behind `/readyz`: written by those who know, read by the admin listener.
-#[derive(Debug, Default)]
-pub struct Readiness(Mutex<State>);
+#[derive(Default)]
+pub struct Readiness {
+    state: Mutex<State>,
+    payments: OnceLock<Sampler<PaymentMemory>>,
+}
+
+impl fmt::Debug for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Readiness").field("state", &self.state).finish_non_exhaustive()
+    }
+}
 
 impl Readiness {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whom to ask for the memory of used payments.
+    pub fn watch_payments(&self, sampler: impl Fn() -> PaymentMemory + Send + Sync + 'static) {
+        let _ = self.payments.set(Box::new(sampler));
     }
 
     /// The listeners are bound.
@@ -169,11 +240,13 @@ impl Readiness {
 
     /// How things stand.
     pub fn report(&self, audit: audit::Status) -> Report {
+        let payments = self.payments.get().map_or_else(PaymentMemory::in_memory, |sample| sample());
         let state = self.state();
         let causes = [
             (state.addresses.is_none(), NotReady::NotListening),
             (state.policy.is_none(), NotReady::NoPolicy),
             (!audit.ready, NotReady::AuditUnwritable),
+            (!payments.usable, NotReady::PaymentStoreUnusable),
             (state.descriptors == Descriptors::Exhausted, NotReady::DescriptorsExhausted),
             (state.draining, NotReady::Draining),
         ];
@@ -186,6 +259,7 @@ impl Readiness {
             last_reload: state.last_reload.clone(),
             addresses: state.addresses.clone(),
             audit,
+            payments,
             weakened: state.weakened.clone(),
             version: env!("CARGO_PKG_VERSION"),
         }

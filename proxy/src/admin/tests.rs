@@ -103,8 +103,12 @@ async fn it_is_ready_only_while_nothing_is_wrong() {
     house.readiness.set_descriptors(Descriptors::Available);
     house.readiness.policy_rejected(UNIX_EPOCH, "policy.yaml:1:1: error[x]: y".into());
     assert_eq!(reasons().await, [""; 0]);
+    house
+        .readiness
+        .watch_payments(|| PaymentMemory::unusable("another process is using it".to_owned()));
+    assert_eq!(reasons().await, ["payment_store_unusable"]);
     house.readiness.start_draining();
-    assert_eq!(reasons().await, ["draining"]);
+    assert_eq!(reasons().await, ["payment_store_unusable", "draining"]);
     assert_eq!(ask(house.address, "GET", "/healthz").await.0, 200);
 }
 
@@ -125,6 +129,7 @@ async fn the_report_says_what_is_in_force_and_what_was_refused() {
         "last_reload": { "result": "rejected", "time": "1970-01-01T00:00:00Z", "diagnostics": "policy.yaml:1:1: error[x]: y" },
         "addresses": { "proxy": "127.0.0.1:3128", "admin": house.address.to_string(), "ca": "/run/ca/tollgate-ca.pem" },
         "audit": { "ready": true, "unwritten": 0, "events": 0, "write_errors": 0, "failure": null },
+        "payments": { "kept": "in_memory", "usable": true, "fault": null },
         "weakened": ["allow_loopback"], "version": env!("CARGO_PKG_VERSION"),
     });
     assert_eq!((status, body), (200, expected));

@@ -40,6 +40,12 @@ fn rails(config: &Config) -> Option<Mistake> {
 }
 
 fn payments(config: &Config) -> Option<Mistake> {
+    if let Some((member, range)) = config.payments.rate.mistake() {
+        return Some(Mistake {
+            pointer: format!("/payments/rate/{member}"),
+            message: range.to_owned(),
+        });
+    }
     let TermsError { pointer, message } = Terms::operator(&config.payments).err()?.into_iter().next()?;
     Some(Mistake {
         pointer: format!("/payments{pointer}"),

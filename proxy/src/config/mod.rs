@@ -10,6 +10,7 @@ mod listen;
 mod load;
 mod meaning;
 mod places;
+mod remark;
 mod tls;
 mod upstream;
 
@@ -25,6 +26,7 @@ pub use audit::AuditConfig;
 pub use error::ConfigError;
 pub(crate) use error::{nearest, position};
 pub use listen::ListenConfig;
+pub use remark::Remark;
 pub use tls::TlsConfig;
 pub use upstream::UpstreamConfig;
 

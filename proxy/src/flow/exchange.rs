@@ -105,7 +105,10 @@ impl Engine {
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
         let mut paid = match paying {
-            Some(paying) => Some(self.ask(paying, down, record).await?),
+            Some(paying) => {
+                paying.buys(payment::known(&body))?;
+                Some(Box::pin(self.ask(paying, down, record)).await?)
+            }
             None => None,
         };
         // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
@@ -121,11 +124,6 @@ impl Engine {
 
         // 7. Send, relaying interim answers, until the final head is here.
         let resend = if paid.is_some() { Resend::Never } else { Resend::WhereSafe };
-        let mut leaving = || {
-            if let Some(paid) = &mut paid {
-                paid.reached_origin();
-            }
-        };
         let sending = Sending {
             origin: &origin,
             head: &head,
@@ -133,9 +131,12 @@ impl Engine {
             credentials: &credentials,
             resend,
             limits: &self.limits,
-            leaving: &mut leaving,
+            paid: paid.as_mut(),
         };
         let sent = record.wait(sending.send(down)).await?;
+        if let Some(paid) = paid {
+            paid.answered();
+        }
         record.status = Some(sent.head.status.as_u16());
 
         // 8. A WebSocket: from here on there are messages, or bytes that nobody reads.

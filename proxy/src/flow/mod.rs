@@ -31,6 +31,7 @@ pub use dry_run::{Answer, DryEngine, DryRequest, DryRun, Finding, Pass, Stage, S
 pub use engine::{Binaries, Engine};
 pub(crate) use exchange::{Outcome, now};
 pub(crate) use head::has_bare_line_ends;
+pub(crate) use payment::backend_label;
 pub(crate) use record::{Record, Traffic};
 pub(crate) use splice::copy_both_ways;
 pub use websocket::{Bounds, Encoding, Fault, MessageReader, Passage, Takeover};

@@ -8,10 +8,13 @@ use super::exchange::now;
 use super::failure::Failure;
 use super::head::Head;
 use super::record::Record;
+use super::upload::Body;
 use crate::audit::{PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
 use crate::egress::Security;
+use crate::gate::payment::action::PaidBody;
 use crate::gate::payment::challenges::{Answer, ChallengeRule};
 use crate::gate::payment::judge::{judge_answer, judge_carried};
+use crate::gate::payment::rate::Slot;
 use crate::gate::payment::replay::{Attempt, Reservation};
 use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
@@ -30,14 +33,32 @@ pub(crate) struct Paying {
     reservation: Option<Reservation>,
     /// The challenge that it answers, where one is required; goes back with this.
     answer: Option<Answer>,
+    /// Its place in the count of payments, where it is a fresh one; goes back with this.
+    slot: Option<Slot>,
 }
 
 impl Paying {
-    /// Whether the verdict has to be asked for: not for the identical retry of one that had its GO and never left.
+    /// Whether the verdict has to be asked for: not for the identical retry of one that had its GO.
     pub(crate) fn needs_verdict(&self) -> bool {
-        self.reservation
-            .as_ref()
-            .is_some_and(|reservation| reservation.attempt() == Attempt::First)
+        self.attempt() == Some(Attempt::First)
+    }
+
+    fn attempt(&self) -> Option<Attempt> {
+        self.reservation.as_ref().map(Reservation::attempt)
+    }
+
+    /// The body is known, as far as it will be: what is bought, and whether it is not being bought already.
+    pub(crate) fn buys(&self, body: PaidBody<'_>) -> Result<(), Denial> {
+        let bought = self.reservation.as_ref().map_or(Ok(()), |reservation| reservation.buys(body));
+        bought.map_err(|refusal| denial_of(&refusal))
+    }
+}
+
+/// What of a body is known before any of it leaves.
+pub(super) fn known(body: &Body) -> PaidBody<'_> {
+    match body {
+        Body::Whole(bytes) => PaidBody::Whole(bytes),
+        Body::Streamed(_) | Body::Unseen => PaidBody::Unread,
     }
 }
 
@@ -54,24 +75,49 @@ impl Drop for Paying {
 pub(crate) struct Paid {
     reservation: Option<Reservation>,
     answer: Option<Answer>,
+    slot: Option<Slot>,
+    progress: Progress,
+}
+
+/// How far a payment with its GO has got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Nothing of it has left.
+    Here,
+    /// It may have reached the origin.
+    Sent,
 }
 
 impl Paid {
-    /// From now on the authorisation is spent: the first byte may leave.
-    pub(crate) fn reached_origin(&mut self) {
-        if let Some(reservation) = self.reservation.take() {
-            reservation.reached_origin();
+    /// Spends the authorisation, for good: only after this may the first byte leave.
+    pub(crate) async fn leave(&mut self) -> Result<(), Denial> {
+        if let Some(reservation) = &mut self.reservation {
+            reservation.spend().await.map_err(|refusal| denial_of(&refusal))?;
         }
+        self.progress = Progress::Sent;
         if let Some(answer) = self.answer.take() {
             answer.given();
+        }
+        if let Some(slot) = self.slot.take() {
+            slot.used();
+        }
+        Ok(())
+    }
+
+    /// The origin's answer is here.
+    pub(crate) fn answered(mut self) {
+        if let Some(reservation) = self.reservation.take() {
+            reservation.answered();
         }
     }
 }
 
 impl Drop for Paid {
     fn drop(&mut self) {
-        if let Some(reservation) = self.reservation.take() {
-            reservation.never_reached_origin();
+        match (self.reservation.take(), self.progress) {
+            (Some(reservation), Progress::Here) => reservation.never_reached_origin(),
+            // Dropped, it counts as spent.
+            (reservation, _) => drop(reservation),
         }
     }
 }
@@ -122,9 +168,16 @@ fn reserve(
         claim,
         reservation: Some(reservation),
         answer: None,
+        slot: None,
     };
     // Refused here, the authorisation is given back: what nobody asked for must not use it up.
-    paying.answer = answer(&engine.gate, rules, request, &paying.claim, now)?;
+    if paying.attempt() != Some(Attempt::Resend) {
+        paying.answer = answer(&engine.gate, rules, request, &paying.claim, now)?;
+    }
+    if paying.needs_verdict() {
+        let slot = engine.gate.rate().admit(&paying.claim, tokio::time::Instant::now());
+        paying.slot = Some(slot.map_err(|refusal| denial_of(&refusal))?);
+    }
     Ok(paying)
 }
 
@@ -218,7 +271,7 @@ fn answer(gate: &Gate, rules: &Ruleset, request: &PaymentRequest<'_>, claim: &Cl
     if terms.challenge() == ChallengeRule::Optional {
         return Ok(None);
     }
-    match gate.challenges().answer(claim, request, terms.http_resource(), now) {
+    match gate.challenges().answer(claim, request, terms, now) {
         Ok(answer) => Ok(Some(answer)),
         Err(refusal) => Err(Denial {
             payment: Some(Box::new(facts_of(claim))),
@@ -241,21 +294,29 @@ pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &
 
 /// Writes a ruling down: for the audit line, and for the counters.
 pub(super) fn note_ruling(ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) {
-    let backend = match ruling.backend {
-        BackendName::Blackwall => VerdictBackend::Blackwall,
-        BackendName::Local => VerdictBackend::Local,
-    };
+    let backend = backend_label(ruling.backend);
     let (outcome, receipt) = match &ruling.outcome {
         Ok(answer) => (outcome_of(answer.verdict), answer.receipt_id.as_ref().map(ToString::to_string)),
         Err(_) => (VerdictOutcome::None, None),
     };
-    engine.metrics.observe_verdict(backend, outcome, ruling.latency);
+    engine.metrics.count_verdict(backend, outcome);
+    if ruling.outcome.as_ref().err().is_none_or(|failure| failure.was_asked()) {
+        engine.metrics.observe_verdict_time(backend, ruling.latency);
+    }
     record.verdict = Some(VerdictRecord {
         backend,
         verdict: outcome,
         receipt_id: receipt,
         latency: ruling.latency,
     });
+}
+
+/// The label of a backend.
+pub(crate) fn backend_label(backend: BackendName) -> VerdictBackend {
+    match backend {
+        BackendName::Blackwall => VerdictBackend::Blackwall,
+        BackendName::Local => VerdictBackend::Local,
+    }
 }
 
 /// Why a ruling is not exactly GO.
@@ -282,6 +343,8 @@ pub(crate) fn release(mut paying: Paying) -> Paid {
     Paid {
         reservation: paying.reservation.take(),
         answer: paying.answer.take(),
+        slot: paying.slot.take(),
+        progress: Progress::Here,
     }
 }
 

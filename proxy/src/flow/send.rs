@@ -10,8 +10,10 @@ use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 
 use super::body::Reservation;
+use super::failure::Failure;
 use super::head::Head;
 use super::outbound::{Framing, OriginProtocol, is_websocket, outbound};
+use super::payment::Paid;
 use super::upload::{Body, Upload};
 use crate::egress::Origin;
 use crate::egress::origin::{History, Need};
@@ -54,13 +56,13 @@ pub(crate) struct Sending<'a> {
     pub(crate) credentials: &'a [(HeaderName, HeaderValue)],
     pub(crate) resend: Resend,
     pub(crate) limits: &'a Limits,
-    /// Called once, right before the first byte may leave.
-    pub(crate) leaving: &'a mut (dyn FnMut() + Send),
+    /// What it pays with: spent right before the first byte may leave.
+    pub(crate) paid: Option<&'a mut Paid>,
 }
 
 impl Sending<'_> {
     /// Sends; resends where that is safe.
-    pub(crate) async fn send(mut self, down: &mut ServerSession) -> Result<Sent> {
+    pub(crate) async fn send(mut self, down: &mut ServerSession) -> Result<Sent, Failure> {
         let upgrade = is_websocket(down.req_header());
         let mut need = match self.resend {
             _ if upgrade => Need::Upgradable,
@@ -81,12 +83,13 @@ impl Sending<'_> {
                         held: None,
                     });
                 }
-                Err(mut error) => {
+                Err(Failure::Denied(denial)) => return Err(Failure::Denied(denial)),
+                Err(Failure::Broken(mut error)) => {
                     error.retry.decide_reuse(history == History::Reused);
                     need = match self.resend_on(&error, &session, history, down) {
                         Some(_) if upgrade && attempts < MOST_ATTEMPTS => Need::Upgradable,
                         Some(next) if attempts < MOST_ATTEMPTS => next,
-                        _ => return Err(error),
+                        _ => return Err(error.into()),
                     };
                 }
             }
@@ -113,7 +116,7 @@ impl Sending<'_> {
         again.then_some(Need::Fresh)
     }
 
-    async fn send_on(&mut self, session: &mut OriginSession, down: &mut ServerSession) -> Result<(Box<ResponseHeader>, Upload)> {
+    async fn send_on(&mut self, session: &mut OriginSession, down: &mut ServerSession) -> Result<(Box<ResponseHeader>, Upload), Failure> {
         let protocol = if session.is_h2() {
             OriginProtocol::Http2
         } else {
@@ -126,7 +129,10 @@ impl Sending<'_> {
         };
         let mut head = outbound(down.req_header(), self.head, framing, protocol)?;
         put_in(&mut head, self.credentials)?;
-        (self.leaving)();
+        if let Some(paid) = &mut self.paid {
+            // Boxed: the many exchanges without a payment need not be large enough for it.
+            Box::pin(paid.leave()).await?;
+        }
         let writer = session.write_head(head, after).await?;
         let mut upload = Upload::new(writer, self.body);
         let mut failed = None;
@@ -143,7 +149,7 @@ impl Sending<'_> {
                 tokio::select! { biased;
                     head = session.head() => head?,
                     sent = upload.step(down) => match sent {
-                        Err(error) if *error.esource() == ErrorSource::Downstream => return Err(error),
+                        Err(error) if *error.esource() == ErrorSource::Downstream => return Err(error.into()),
                         sent => {
                             failed = sent.err();
                             continue;

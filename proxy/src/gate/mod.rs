@@ -35,6 +35,7 @@ use crate::x402::carriers::Carried;
 use crate::x402::detect::{self, Found};
 use message::Says;
 use payment::challenges::{ChallengeMemory, ScreeningRule};
+use payment::rate::{RateConfig, RateMemory};
 use payment::replay::ReplayMemory;
 use payment::terms::Terms;
 use rail::{RailHit, Rails};
@@ -53,6 +54,8 @@ pub struct Standing {
     pub screening_desk: Desk,
     /// What is done with challenges where nobody says.
     pub screening: ScreeningRule,
+    /// How many payments leave in a short time.
+    pub rate: RateConfig,
 }
 
 /// See the module.
@@ -62,6 +65,7 @@ pub struct Gate {
     standing: Standing,
     replay: ReplayMemory,
     challenges: ChallengeMemory,
+    rate: RateMemory,
     /// Our own listeners, never a destination.
     own: OnceLock<Vec<SocketAddr>>,
 }
@@ -73,11 +77,18 @@ impl Gate {
         Gate {
             rules: ArcSwap::from_pointee(rules),
             changed,
-            standing,
             replay: ReplayMemory::default(),
             challenges: ChallengeMemory::default(),
+            rate: RateMemory::new(standing.rate),
+            standing,
             own: OnceLock::new(),
         }
+    }
+
+    /// The same gate, which remembers used payments there.
+    #[must_use]
+    pub fn remembering(self, replay: ReplayMemory) -> Self {
+        Gate { replay, ..self }
     }
 
     /// The rules in force now. A request is judged by one set from its head to its end.
@@ -233,6 +244,11 @@ impl Gate {
     /// The challenges that passed.
     pub fn challenges(&self) -> &ChallengeMemory {
         &self.challenges
+    }
+
+    /// The count of payments that left.
+    pub fn rate(&self) -> &RateMemory {
+        &self.rate
     }
 
     /// Who gives verdicts.

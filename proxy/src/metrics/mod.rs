@@ -7,6 +7,7 @@
 mod buckets;
 mod by_reason;
 mod connections;
+mod memory;
 mod payments;
 mod policy;
 mod requests;
@@ -24,9 +25,10 @@ use crate::audit;
 use by_reason::ByReason;
 
 pub use connections::ConnectionGuard;
+pub use memory::MemoryState;
 pub use payments::AssetLabel;
 pub use policy::ReloadResult;
-pub use verdicts::{BreakerState, InFlightGuard};
+pub use verdicts::BreakerState;
 
 /// A metric that the library refused, which only a mistake in this module can cause.
 #[derive(Debug, Error)]
@@ -42,6 +44,7 @@ pub struct Metrics {
     requests: requests::Requests,
     connections: connections::Connections,
     payments: payments::Payments,
+    memory: memory::Memory,
     verdicts: verdicts::Verdicts,
     policy: policy::Policy,
     rail_denied: ByReason,
@@ -83,6 +86,7 @@ impl Metrics {
             requests: requests::Requests::register(&registry)?,
             connections: connections::Connections::register(&registry)?,
             payments: payments::Payments::register(&registry, assets.into_iter().map(Into::into))?,
+            memory: memory::Memory::register(&registry)?,
             verdicts: verdicts::Verdicts::register(&registry)?,
             policy: policy::Policy::register(&registry)?,
             rail_denied: by_reason::rail_denied(&registry)?,

@@ -55,7 +55,8 @@ fn everything(metrics: &Metrics, asset: AssetLabel) {
     }
     for backend in VerdictBackend::ALL {
         for outcome in VerdictOutcome::ALL {
-            metrics.observe_verdict(*backend, *outcome, short);
+            metrics.count_verdict(*backend, *outcome);
+            metrics.observe_verdict_time(*backend, short);
         }
     }
 }
@@ -110,6 +111,9 @@ fn every_metric_of_the_reference_is_there_from_the_start_with_its_labels() {
         ("tollgate_verdict_duration_seconds_bucket", &["backend", "le"]),
         ("tollgate_verdict_in_flight", &["backend"]),
         ("tollgate_verdict_breaker_open", &["backend"]),
+        ("tollgate_payment_store_ready", &[]),
+        ("tollgate_payments_remembered", &[]),
+        ("tollgate_payment_store_errors_total", &[]),
         ("tollgate_rail_denied_total", &["reason_code"]),
         ("tollgate_policy_reloads_total", &["result"]),
         ("tollgate_policy_generation", &[]),
@@ -187,7 +191,8 @@ fn durations_fall_into_the_buckets_of_their_adapter() {
         Duration::from_millis(3),
         Duration::from_micros(30),
     );
-    metrics.observe_verdict(VerdictBackend::Blackwall, VerdictOutcome::Go, Duration::from_millis(4));
+    metrics.count_verdict(VerdictBackend::Blackwall, VerdictOutcome::Go);
+    metrics.observe_verdict_time(VerdictBackend::Blackwall, Duration::from_millis(4));
     let series = series(&metrics);
     let overhead = |le: &str| series[&format!("tollgate_overhead_seconds_bucket{{adapter=\"tunnel\",le=\"{le}\"}}")];
     assert_eq!((overhead("0.000025"), overhead("0.00005"), overhead("+Inf")), (0.0, 1.0, 1.0));
@@ -207,14 +212,13 @@ fn durations_fall_into_the_buckets_of_their_adapter() {
 fn guards_count_down_when_they_are_dropped() {
     let metrics = metrics();
     let connection = metrics.connection(Adapter::Forward);
-    let call = metrics.verdict_in_flight(VerdictBackend::Local);
-    metrics.set_breaker(VerdictBackend::Local, BreakerState::Open);
+    metrics.set_verdict_service(VerdictBackend::Local, 1, BreakerState::Open);
     let during = series(&metrics);
     assert_eq!(during["tollgate_connections_active{adapter=\"forward\"}"], 1.0);
     assert_eq!(during["tollgate_verdict_in_flight{backend=\"local\"}"], 1.0);
     assert_eq!(during["tollgate_verdict_breaker_open{backend=\"local\"}"], 1.0);
-    drop((connection, call));
-    metrics.set_breaker(VerdictBackend::Local, BreakerState::Closed);
+    drop(connection);
+    metrics.set_verdict_service(VerdictBackend::Local, 0, BreakerState::Closed);
     let after = series(&metrics);
     assert_eq!(after["tollgate_connections_active{adapter=\"forward\"}"], 0.0);
     assert_eq!(after["tollgate_connections_total{adapter=\"forward\"}"], 1.0);

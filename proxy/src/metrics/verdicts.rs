@@ -32,7 +32,7 @@ impl Verdicts {
         let total = IntCounterVec::new(total, &["backend", "verdict"])?.registered(registry)?;
         let duration = HistogramOpts::new("tollgate_verdict_duration_seconds", "Time to a verdict, queueing included.");
         let duration = HistogramVec::new(duration.buckets(buckets::VERDICT.to_vec()), &["backend"])?.registered(registry)?;
-        let in_flight = Opts::new("tollgate_verdict_in_flight", "Verdicts being waited for now.");
+        let in_flight = Opts::new("tollgate_verdict_in_flight", "Calls to the verdict service now.");
         let in_flight = IntGaugeVec::new(in_flight, &["backend"])?.registered(registry)?;
         let breaker = Opts::new(
             "tollgate_verdict_breaker_open",
@@ -53,43 +53,27 @@ impl Verdicts {
     }
 }
 
-/// Counts a call as in flight until it is dropped.
-#[derive(Debug)]
-#[must_use = "the call counts as in flight only while the guard lives"]
-pub struct InFlightGuard(Option<IntGauge>);
-
-impl Drop for InFlightGuard {
-    fn drop(&mut self) {
-        if let Some(in_flight) = &self.0 {
-            in_flight.dec();
-        }
-    }
-}
-
 impl Metrics {
-    /// A verdict is being asked for; it ends when the guard is dropped.
-    pub fn verdict_in_flight(&self, backend: VerdictBackend) -> InFlightGuard {
-        InFlightGuard(self.verdicts.0.get(backend.index()).map(|backend| {
-            backend.in_flight.inc();
-            backend.in_flight.clone()
-        }))
-    }
-
     /// A verdict came, or did not.
-    pub fn observe_verdict(&self, backend: VerdictBackend, outcome: VerdictOutcome, duration: Duration) {
-        let Some(backend) = self.verdicts.0.get(backend.index()) else {
-            return;
-        };
-        backend.duration.observe(duration.as_secs_f64());
-        if let Some(count) = backend.outcomes.get(outcome.index()) {
+    pub fn count_verdict(&self, backend: VerdictBackend, outcome: VerdictOutcome) {
+        let backend = self.verdicts.0.get(backend.index());
+        if let Some(count) = backend.and_then(|backend| backend.outcomes.get(outcome.index())) {
             count.inc();
         }
     }
 
-    /// The breaker of a backend opened or closed.
-    pub fn set_breaker(&self, backend: VerdictBackend, state: BreakerState) {
+    /// So long it took to get one, or not to; where the service was asked at all.
+    pub fn observe_verdict_time(&self, backend: VerdictBackend, duration: Duration) {
         if let Some(backend) = self.verdicts.0.get(backend.index()) {
-            backend.breaker.set(i64::from(state == BreakerState::Open));
+            backend.duration.observe(duration.as_secs_f64());
+        }
+    }
+
+    /// How many calls are under way, and whether any are made.
+    pub fn set_verdict_service(&self, backend: VerdictBackend, in_flight: usize, breaker: BreakerState) {
+        if let Some(backend) = self.verdicts.0.get(backend.index()) {
+            backend.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
+            backend.breaker.set(i64::from(breaker == BreakerState::Open));
         }
     }
 }

@@ -15,14 +15,17 @@ use crate::config::Config;
 use crate::credentials::CredentialStore;
 use crate::egress::fetch::Fetcher;
 use crate::egress::{Resolver, connector};
+use crate::flow::backend_label;
 use crate::flow::{Binaries, Engine};
+use crate::gate::payment::StoreStatus;
 use crate::gate::payment::challenges::ScreeningRule;
+use crate::gate::payment::replay::ReplayMemory;
 use crate::gate::payment::terms::Terms;
 use crate::gate::rail::Rails;
 use crate::gate::stanzas::Stanzas;
 use crate::gate::{Gate, Standing};
 use crate::identity::{BinaryLedger, Identities};
-use crate::metrics::Metrics;
+use crate::metrics::{BreakerState, MemoryState, Metrics};
 use crate::verdict::config::Seating;
 
 pub(super) struct Assembled {
@@ -42,7 +45,7 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
     } = certificates(&config.tls)?;
     let connector = connector::connector(&roots_pem, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
     let resolver = resolver(config);
-    let gate = gate(settings, &connector, &resolver)?;
+    let gate = gate(settings, &connector, &resolver)?.remembering(replay_memory(config)?);
     let assets = gate
         .standing()
         .terms
@@ -77,6 +80,14 @@ pub(super) fn resolver(config: &Config) -> Arc<Resolver> {
     Arc::new(Resolver::new(fixed_names(config), config.limits.resolve))
 }
 
+/// Where used payments are remembered.
+fn replay_memory(config: &Config) -> Result<ReplayMemory, StartError> {
+    match &config.payments.store {
+        Some(file) => ReplayMemory::kept_in(file).map_err(StartError::Payment),
+        None => Ok(ReplayMemory::default()),
+    }
+}
+
 /// The gate as the operator set it up, with no policy yet: everything is denied.
 pub(super) fn gate(settings: &Settings, connector: &Arc<Connector>, resolver: &Arc<Resolver>) -> Result<Gate, StartError> {
     let config = &settings.config;
@@ -101,6 +112,7 @@ pub(super) fn gate(settings: &Settings, connector: &Arc<Connector>, resolver: &A
         } else {
             ScreeningRule::PassedOn
         },
+        rate: config.payments.rate,
     };
     let nothing = Stanzas {
         operator: &config.payments,
@@ -125,13 +137,32 @@ fn fixed_names(config: &Config) -> HashMap<Box<str>, Arc<[IpAddr]>> {
 
 /// Values that are kept elsewhere, read when the metrics are.
 fn watch_gauges(metrics: &Metrics, leaves: &Arc<LeafCache>, engine: &Arc<Engine>) {
-    let (leaves, audit) = (Arc::downgrade(leaves), Arc::downgrade(&engine.audit));
+    let (leaves, audit, gate) = (Arc::downgrade(leaves), Arc::downgrade(&engine.audit), Arc::downgrade(&engine.gate));
     metrics.on_scrape(move |metrics| {
         if let Some(leaves) = leaves.upgrade() {
             metrics.set_certificates(leaves.cached(), leaves.minted());
         }
         if let Some(audit) = audit.upgrade() {
             metrics.set_audit(&audit.status());
+        }
+        if let Some(gate) = gate.upgrade() {
+            let Standing { desk, screening_desk, .. } = gate.standing();
+            let breaker = if desk.breaker_is_open() || screening_desk.breaker_is_open() {
+                BreakerState::Open
+            } else {
+                BreakerState::Closed
+            };
+            metrics.set_verdict_service(
+                backend_label(desk.backend()),
+                desk.in_flight() + screening_desk.in_flight(),
+                breaker,
+            );
+            let replay = gate.replay();
+            let state = match replay.status() {
+                StoreStatus::InMemory | StoreStatus::Ready => MemoryState::Usable,
+                StoreStatus::Unusable(_) => MemoryState::Unusable,
+            };
+            metrics.set_payment_memory(state, replay.len(), replay.store_failures());
         }
     });
 }

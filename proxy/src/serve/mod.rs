@@ -23,12 +23,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tollgate_certs::TrustBundle;
 
-use crate::admin::{Admin, Readiness, Sources};
+use crate::admin::{Admin, PaymentMemory, Readiness, Sources};
 use crate::audit::AuditError;
 use crate::config::Config;
 use crate::credentials::CredentialLoadError;
 use crate::flow::Engine;
+use crate::gate::Gate;
 use crate::gate::payment::terms::TermsError;
+use crate::gate::payment::{StoreFault, StoreStatus};
 use crate::gate::rail::RailsError;
 use crate::ingress::{Ingress, ListenError, Listener, Workers};
 
@@ -87,6 +89,9 @@ pub enum StartError {
     /// The thread that identifies callers.
     #[error("cannot start the identification of callers: {0}")]
     Identity(std::io::Error),
+    /// The thread that remembers used payments.
+    #[error("cannot start the memory of used payments: {0}")]
+    Payment(std::io::Error),
     /// The threads that serve connections.
     #[error("cannot start the threads that serve connections: {0}")]
     Workers(std::io::Error),
@@ -130,7 +135,11 @@ impl Tollgate {
         engine.gate.set_own_addresses(vec![listener.address(), admin_address]);
         let readiness = Arc::new(Readiness::default());
         settings.config.insecure.log();
+        for remark in settings.config.remarks() {
+            tracing::warn!(code = remark.code, "{}; {}", remark.message, remark.hint);
+        }
         readiness.weakened(&settings.config.insecure.weakenings());
+        watch_payments(&readiness, &engine.gate);
         let policy = Arc::new(PolicyFile::new(
             settings.policy,
             settings.config.payments,
@@ -210,7 +219,22 @@ impl Tollgate {
         let _ = self.proxy_task.await;
         self.admin_stop.cancel();
         let _ = self.admin_task.await;
-        let audit = self.engine.audit.clone();
-        let _ = tokio::task::spawn_blocking(move || audit.shut_down()).await;
+        let engine = self.engine.clone();
+        let _ = tokio::task::spawn_blocking(move || {
+            engine.gate.replay().close();
+            engine.audit.shut_down();
+        })
+        .await;
     }
+}
+
+/// Lets `/readyz` say how the memory of used payments stands.
+fn watch_payments(readiness: &Readiness, gate: &Arc<Gate>) {
+    let gate = Arc::downgrade(gate);
+    readiness.watch_payments(move || match gate.upgrade().map(|gate| gate.replay().status()) {
+        Some(StoreStatus::InMemory) => PaymentMemory::in_memory(),
+        Some(StoreStatus::Ready) => PaymentMemory::on_disk(),
+        Some(StoreStatus::Unusable(fault)) => PaymentMemory::unusable(fault.to_string()),
+        None => PaymentMemory::unusable(StoreFault::Closed.to_string()),
+    });
 }

@@ -15,7 +15,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::blackwall::{AgentId, Blackwall, UnusableUrl};
-use super::desk::{Desk, DeskLimits};
+use super::breaker::BreakerConfig;
+use super::desk::{Asker, Desk, DeskLimits};
 use super::local::{ListError, Local};
 use super::{Backend, BackendName};
 use crate::egress::fetch::{Fetcher, ServiceUrl};
@@ -27,6 +28,8 @@ const MAX_IN_FLIGHT: usize = 256;
 const MAX_QUEUE: usize = 65_536;
 /// A payment's client will not wait longer than this.
 const MAX_TIMEOUT: Duration = Duration::from_secs(120);
+/// A service that is back is not left alone for longer than this.
+const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// The section. Every field has a default, unknown ones are errors.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -43,6 +46,8 @@ pub struct VerdictConfig {
     pub max_in_flight: NonZeroUsize,
     /// Payments that may wait for a call.
     pub queue: usize,
+    /// When a service that fails is no longer asked (backend `blackwall`).
+    pub breaker: Option<BreakerConfig>,
     /// Known payees with their usual price (backend `local`). A relative path starts at the configuration file's directory.
     pub payees: Option<PathBuf>,
     /// Refused addresses (backend `local`). A relative path starts at the configuration file's directory.
@@ -59,6 +64,7 @@ impl Default for VerdictConfig {
             timeout: Duration::from_secs(5),
             max_in_flight: NonZeroUsize::MIN.saturating_add(3),
             queue: 64,
+            breaker: None,
             payees: None,
             refused: None,
             agent_id: None,
@@ -127,11 +133,18 @@ impl VerdictConfig {
         if self.queue > MAX_QUEUE {
             return out_of_range("queue", "from 0 to 65536");
         }
-        let foreign = match self.backend {
-            BackendName::Blackwall => [("payees", self.payees.is_some()), ("refused", self.refused.is_some())],
-            BackendName::Local => [("url", self.url.is_some()), ("agent_id", self.agent_id.is_some())],
+        if self.breaker.is_some_and(|breaker| breaker.pause > MAX_PAUSE) {
+            return out_of_range("breaker.pause", "from 1ms to 1h");
+        }
+        let foreign: &[(&'static str, bool)] = match self.backend {
+            BackendName::Blackwall => &[("payees", self.payees.is_some()), ("refused", self.refused.is_some())],
+            BackendName::Local => &[
+                ("url", self.url.is_some()),
+                ("agent_id", self.agent_id.is_some()),
+                ("breaker", self.breaker.is_some()),
+            ],
         };
-        if let Some((setting, _)) = foreign.into_iter().find(|(_, set)| *set) {
+        if let Some((setting, _)) = foreign.iter().copied().find(|(_, set)| *set) {
             let backend = self.backend;
             return Err(ConfigError::NoEffect { setting, backend });
         }
@@ -164,20 +177,24 @@ impl VerdictConfig {
         };
         let half = NonZeroUsize::new(self.max_in_flight.get() / 2).unwrap_or(NonZeroUsize::MIN);
         let rest = NonZeroUsize::new(self.max_in_flight.get() - half.get()).unwrap_or(NonZeroUsize::MIN);
-        let desk = |max_in_flight| {
+        let desk = |max_in_flight, asker| {
             let limits = DeskLimits {
                 max_in_flight,
                 queue: self.queue,
                 timeout: self.timeout,
+                breaker: self.breaker.unwrap_or_default(),
             };
-            Desk::new(backend.clone(), limits)
+            Desk::new(backend.clone(), limits, asker)
         };
         Ok(Desks {
-            paying: desk(match seating {
-                Seating::Shared => rest,
-                Seating::PayingOnly => self.max_in_flight,
-            }),
-            screening: desk(half),
+            paying: desk(
+                match seating {
+                    Seating::Shared => rest,
+                    Seating::PayingOnly => self.max_in_flight,
+                },
+                Asker::Payments,
+            ),
+            screening: desk(half, Asker::Offers),
         })
     }
 }

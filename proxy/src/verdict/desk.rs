@@ -8,7 +8,7 @@ mod tests;
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tollgate_policy::Reason;
 
+use super::breaker::{Breaker, BreakerConfig};
 use super::{Answer, Backend, BackendName, Failure, Question};
 
 /// How much asking there may be at once.
@@ -27,6 +28,17 @@ pub struct DeskLimits {
     pub queue: usize,
     /// From arrival to ruling, queueing included.
     pub timeout: Duration,
+    /// When the backend is no longer asked.
+    pub breaker: BreakerConfig,
+}
+
+/// Whose questions come to a desk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// Payments.
+    Payments,
+    /// Offers that nobody has signed for yet.
+    Offers,
 }
 
 /// Where payments are brought to be judged.
@@ -35,6 +47,7 @@ pub struct Desk {
     limits: DeskLimits,
     seats: Semaphore,
     places: Semaphore,
+    breaker: Breaker,
 }
 
 impl fmt::Debug for Desk {
@@ -77,7 +90,11 @@ impl Ruling {
 
 impl Desk {
     /// A desk in front of `backend`.
-    pub fn new(backend: Arc<dyn Backend>, limits: DeskLimits) -> Self {
+    pub fn new(backend: Arc<dyn Backend>, limits: DeskLimits, asker: Asker) -> Self {
+        let asker = match asker {
+            Asker::Payments => "payments",
+            Asker::Offers => "offers",
+        };
         let limits = DeskLimits {
             max_in_flight: limits
                 .max_in_flight
@@ -90,6 +107,7 @@ impl Desk {
             limits,
             seats: Semaphore::new(limits.max_in_flight.get()),
             places: Semaphore::new(limits.queue),
+            breaker: Breaker::new(limits.breaker, asker),
         }
     }
 
@@ -106,14 +124,30 @@ impl Desk {
     /// Judges one payment, or one offer. Dropping the future abandons the question and frees its place.
     pub async fn judge(&self, question: &Question) -> Ruling {
         let arrived = Instant::now();
-        let outcome = tokio::time::timeout_at(arrived + self.limits.timeout, self.ask(question))
-            .await
-            .unwrap_or(Err(Failure::TimedOut));
         Ruling {
             backend: self.backend.name(),
-            outcome,
+            outcome: self.outcome(question, arrived).await,
             latency: arrived.elapsed(),
         }
+    }
+
+    async fn outcome(&self, question: &Question, arrived: Instant) -> Result<Answer, Failure> {
+        let pass = self.breaker.admit()?;
+        let asked = OnceLock::new();
+        let outcome = tokio::time::timeout_at(arrived + self.limits.timeout, self.ask(question, &asked))
+            .await
+            .unwrap_or(Err(Failure::TimedOut));
+        // One that got its turn too late, or never, says nothing about the service.
+        let patient = |since: &Instant| outcome.as_ref().err() != Some(&Failure::TimedOut) || since.elapsed() >= self.limits.timeout / 2;
+        if asked.get().is_some_and(patient) {
+            pass.ended(&outcome);
+        }
+        outcome
+    }
+
+    /// Whether questions are refused unasked, because the backend failed too often.
+    pub fn breaker_is_open(&self) -> bool {
+        self.breaker.is_open()
     }
 
     /// Calls to the backend now.
@@ -126,7 +160,7 @@ impl Desk {
         self.limits.queue - self.places.available_permits()
     }
 
-    async fn ask(&self, question: &Question) -> Result<Answer, Failure> {
+    async fn ask(&self, question: &Question, asked: &OnceLock<Instant>) -> Result<Answer, Failure> {
         // The semaphore hands a freed seat to the longest waiter, so taking one here overtakes nobody.
         let _seat = if let Ok(seat) = self.seats.try_acquire() {
             seat
@@ -134,6 +168,7 @@ impl Desk {
             let _place = self.places.try_acquire().map_err(|_| Failure::QueueFull)?;
             self.seats.acquire().await.map_err(|_| Failure::QueueFull)?
         };
+        let _ = asked.set(Instant::now());
         self.backend.ask(question).await
     }
 }

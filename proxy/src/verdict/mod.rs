@@ -6,16 +6,18 @@
 //! | part | does |
 //! | --- | --- |
 //! | [`desk`] | limits, queue and deadline around a backend |
+//! | [`breaker`] | no more questions to a service that fails |
 //! | [`blackwall`] | asks a Blackwall service over HTTP |
 //! | [`local`] | answers from two files of the operator |
 //! | [`config`] | the `verdict:` section of `tollgate.yaml` |
 
 pub mod blackwall;
+pub mod breaker;
 pub mod config;
 pub mod desk;
 pub mod local;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 
 use std::fmt;
 
@@ -184,6 +186,9 @@ pub enum Failure {
     /// A 200 that is not a JSON text: a sleeping host's page, a portal, nothing.
     #[error("the verdict service's answer is not JSON")]
     NotJson,
+    /// It failed too often in a row, so it was not asked.
+    #[error("the verdict service failed too often and is not asked for a while")]
+    BreakerOpen,
     /// A 200 with JSON that is neither GO, HOLD nor STOP by the acceptance rule.
     #[error("the verdict service's answer is not acceptable: {0}")]
     Unacceptable(Unacceptable),
@@ -223,8 +228,19 @@ impl Failure {
             | Failure::PaymentDemanded
             | Failure::RateLimited
             | Failure::Status(_)
-            | Failure::NotJson => Reason::VerdictUnavailable,
+            | Failure::NotJson
+            | Failure::BreakerOpen => Reason::VerdictUnavailable,
         }
+    }
+
+    /// Whether the service is not there, as far as one call can tell.
+    pub const fn is_outage(self) -> bool {
+        matches!(self, Failure::TimedOut | Failure::Unreachable(_) | Failure::Status(500..))
+    }
+
+    /// Whether the service was asked at all.
+    pub const fn was_asked(self) -> bool {
+        !matches!(self, Failure::QueueFull | Failure::BreakerOpen)
     }
 }
 

@@ -52,6 +52,7 @@ pub(crate) fn claim() -> Claim {
         payment_hash: PaymentHash([0xaa; 32]),
         nonce_hash: NonceHash([0xbb; 32]),
         identifier_hash: None,
+        identifier_terms: None,
         request_hash: RequestHash([0xcc; 32]),
     }
 }

@@ -12,7 +12,7 @@ use super::address::Address;
 use super::base64;
 use super::claim::{AtomicAmount, Version};
 use super::enabled::Enabled;
-use super::extensions;
+use super::extensions::{self, IdentifierTerms};
 use super::json::{self, JsonError, Object, Value};
 use super::network::Caip2;
 use super::offer::{self, Extra, Offer};
@@ -89,6 +89,8 @@ pub struct Asked {
     pub resource: ResourceUrl,
     /// What the scheme needs besides.
     pub extra: Extra,
+    /// Whether and how it asks for payment identifiers.
+    pub identifier: Option<IdentifierTerms>,
 }
 
 /// The document's `accepts` as it stands in the text.
@@ -161,9 +163,12 @@ fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
         return Err(ChallengeError::Shape("accepts is not an array"));
     };
     let sold = document.object("resource").and_then(|resource| resource.string("url"));
+    let extensions = extensions::Asked::read(document.get("extensions"));
+    let identifier = extensions.identifier;
     let read = |(place, offer): (usize, &Value<'_>)| {
         let offer = offer.as_object().filter(|_| place < MOST_OFFERS)?;
-        Asked::read(offer, version, sold)
+        let asked = Asked::read(offer, version, sold)?;
+        Some(Asked { identifier, ..asked })
     };
     let receipts = document
         .object("extensions")
@@ -174,7 +179,7 @@ fn read(bytes: &[u8]) -> Result<Challenge, ChallengeError> {
     Ok(Challenge {
         version,
         options: accepts.iter().enumerate().map(read).collect(),
-        extensions: extensions::Asked::read(document.get("extensions")),
+        extensions,
         vouched: if signed { Vouched::Signed } else { Vouched::Unsigned },
         text: std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?.into(),
     })
@@ -225,6 +230,7 @@ impl Asked {
             max_timeout,
             resource: ResourceUrl::parse(offer.string("resource")?)?,
             extra,
+            identifier: None,
         })
     }
 
@@ -249,6 +255,7 @@ impl Asked {
             max_timeout,
             resource: ResourceUrl::parse(sold)?,
             extra,
+            identifier: None,
         })
     }
 }

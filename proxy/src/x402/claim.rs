@@ -7,6 +7,7 @@ use std::fmt;
 use ruint::aliases::U256;
 
 use super::address::Address;
+use super::extensions::IdentifierTerms;
 use super::network::Caip2;
 pub use super::scheme::Scheme;
 use super::solana::TokenProgram;
@@ -179,6 +180,8 @@ pub struct Claim {
     pub nonce_hash: NonceHash,
     /// Names the client's `payment-identifier`, where it sent one.
     pub identifier_hash: Option<IdentifierHash>,
+    /// How the seller asked for one, as the client repeats it.
+    pub identifier_terms: Option<IdentifierTerms>,
     /// Names the request that is paid for.
     pub request_hash: RequestHash,
 }

@@ -4,17 +4,16 @@
 
 mod allowance;
 mod approval;
+mod identifier;
 
 use std::fmt;
-
-use sha2::{Digest, Sha256};
-use tollgate_policy::Reason;
 
 use super::claim::IdentifierHash;
 use super::enabled::Enabled;
 use super::json::{Object, Value};
 use super::refusal::PaymentRefusal;
 pub use allowance::Allowance;
+pub use identifier::IdentifierTerms;
 
 const HARMLESS: [&str; 3] = ["bazaar", "builder-code", "offer-receipt"];
 const IDENTIFIER: &str = "payment-identifier";
@@ -64,6 +63,8 @@ impl fmt::Display for Extension {
 pub struct Carried {
     /// The client's payment identifier, if it sent one.
     pub identifier: Option<IdentifierHash>,
+    /// How the seller asked for one, as the client repeats it.
+    pub asked: Option<IdentifierTerms>,
     /// The allowances that it gives; still to be held against the payment.
     pub allowances: Vec<Allowance>,
 }
@@ -77,8 +78,9 @@ pub fn parse(extensions: Option<&Value<'_>>, enabled: &Enabled) -> Result<Carrie
     for (name, value) in extensions.members() {
         match (name, Extension::named(name)) {
             (IDENTIFIER, _) => {
-                let extension = value.as_object().ok_or_else(|| invalid("payment-identifier is not an object"))?;
-                carried.identifier = identifier(extension)?;
+                let (terms, identifier) = identifier::read(value)?;
+                carried.identifier = identifier;
+                carried.asked = Some(terms);
             }
             (_, Some(extension)) if enabled.extensions.contains(&extension) => match extension {
                 Extension::SignInWithX => {}
@@ -109,6 +111,8 @@ pub(super) fn free_parts<'o, 'a>(extensions: Option<&'o Value<'a>>) -> impl Iter
 pub struct Asked {
     /// What has to be switched on.
     pub powers: Vec<Extension>,
+    /// Whether and how a payment identifier is asked for.
+    pub identifier: Option<IdentifierTerms>,
     /// Why no payment could repeat them, whatever is switched on.
     pub foreign: Option<PaymentRefusal>,
 }
@@ -120,10 +124,14 @@ impl Asked {
         match object(extensions) {
             Err(refusal) => asked.foreign = Some(refusal),
             Ok(extensions) => {
-                for (name, _) in extensions.into_iter().flat_map(Object::members) {
+                for (name, value) in extensions.into_iter().flat_map(Object::members) {
                     match Extension::named(name) {
                         Some(extension) => asked.powers.push(extension),
-                        None if name == IDENTIFIER || HARMLESS.contains(&name) => {}
+                        None if name == IDENTIFIER => match identifier::asked(value) {
+                            Ok(terms) => asked.identifier = Some(terms),
+                            Err(refusal) => asked.foreign = Some(refusal),
+                        },
+                        None if HARMLESS.contains(&name) => {}
                         None => asked.foreign = Some(refused()),
                     }
                 }
@@ -151,35 +159,11 @@ fn refused() -> PaymentRefusal {
     PaymentRefusal::scheme("the payment carries an extension that is neither known to be harmless nor switched on")
 }
 
-/// `info.id`: 16 to 128 of `[A-Za-z0-9_-]`; may be absent only where the seller does not require it.
-fn identifier(extension: &Object<'_>) -> Result<Option<IdentifierHash>, PaymentRefusal> {
-    let info = extension
-        .object("info")
-        .ok_or_else(|| invalid("payment-identifier has no info object"))?;
-    let required = match info.get("required") {
-        None => false,
-        Some(Value::Bool(required)) => *required,
-        Some(_) => return Err(invalid("payment-identifier: info.required is not a boolean")),
-    };
-    let id = match info.get("id") {
-        None if required => return Err(invalid("the seller requires a payment identifier and there is none")),
-        None => return Ok(None),
-        Some(Value::String(id)) => id,
-        Some(_) => return Err(invalid("payment-identifier: info.id is not a string")),
-    };
-    if !(16..=128).contains(&id.len()) || !id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
-        return Err(invalid("payment-identifier: info.id is not 16 to 128 of A-Z a-z 0-9 _ -"));
-    }
-    Ok(Some(IdentifierHash(Sha256::digest(id.as_bytes()).into())))
-}
-
-fn invalid(detail: &'static str) -> PaymentRefusal {
-    PaymentRefusal::new(Reason::PaymentIdentifierInvalid, detail)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use tollgate_policy::Reason;
+
     use super::*;
 
     fn reason(text: &str) -> Option<Reason> {

@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 use tollgate_policy::Reason;
 
 use super::address::Address;
-use super::claim::{IdentifierHash, PaymentHash, Version};
+use super::claim::{PaymentHash, Version};
 use super::enabled::Enabled;
-use super::extensions::{self, Allowance};
+use super::extensions;
 use super::json::{self, Object, Value};
 use super::network::Caip2;
 use super::offer::{self, Offer};
@@ -37,10 +37,8 @@ pub struct Payment {
     pub offer: Option<Offer>,
     /// v2: what it says it buys.
     pub resource: Option<ResourceUrl>,
-    /// v2: the client's identifier.
-    pub identifier: Option<IdentifierHash>,
-    /// v2: the allowances that ride along.
-    pub allowances: Vec<Allowance>,
+    /// v2: what its extensions carry: the client's identifier and how it was asked for, allowances.
+    pub extensions: extensions::Carried,
     /// Names these bytes.
     pub payment_hash: PaymentHash,
 }
@@ -213,8 +211,7 @@ fn decode_v1(
         signed: scheme::read(scheme, payload.unwrap_or(&Object::default()), enabled)?,
         offer: None,
         resource: None,
-        identifier: None,
-        allowances: Vec::new(),
+        extensions: extensions::Carried::default(),
         payment_hash,
     })
 }
@@ -230,7 +227,7 @@ fn decode_v2(
         .ok_or_else(|| PaymentRefusal::malformed("accepted is not an object"))?;
     let payload = document.object("payload");
     let scheme = scheme(accepted, payload, enabled, known)?;
-    let carried = extensions::parse(document.get("extensions"), enabled)?;
+    let extensions = extensions::parse(document.get("extensions"), enabled)?;
     if !document.has_only(&["x402Version", "accepted", "payload", "resource", "extensions"]) {
         return Err(PaymentRefusal::malformed("the payment has an unknown member"));
     }
@@ -248,8 +245,7 @@ fn decode_v2(
         signed,
         offer: Some(offer),
         resource: Some(resource(document)?),
-        identifier: carried.identifier,
-        allowances: carried.allowances,
+        extensions,
         payment_hash,
     })
 }

@@ -7,14 +7,18 @@
     reason = "a test fails by panicking"
 )]
 
+mod breaker;
 mod challenges;
 mod claims;
 mod credentials;
+mod identifiers;
 mod local;
+mod rate;
 mod replay;
 mod screening;
 mod seller;
 mod stanza;
+mod store;
 mod verdicts;
 
 use std::time::Duration;

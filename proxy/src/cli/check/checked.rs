@@ -8,7 +8,7 @@ use tollgate_policy::{Diagnostic, Severity, Sources, Style};
 use super::links;
 use super::operator::Operator;
 use crate::cli::Exit;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Remark};
 use crate::gate::stanzas::Stanzas;
 use crate::serve::{Judged, PolicyPaths, Unreadable};
 
@@ -46,6 +46,23 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// About the operator's file as a whole.
+    fn remark(file: &str, remark: Remark) -> Self {
+        let Remark { code, message, hint } = remark;
+        Finding {
+            severity: Severity::Warning,
+            code,
+            line: 1,
+            column: 1,
+            end_column: 2,
+            printed: format!("{file}: warning[{code}]: {message}\nhint: {hint}"),
+            message: message.to_owned(),
+            hint: Some(hint.to_owned()),
+        }
+    }
+}
+
 impl From<ConfigError> for Finding {
     fn from(error: ConfigError) -> Self {
         let (line, column) = error.position.unwrap_or((1, 1));
@@ -76,9 +93,9 @@ impl Checked {
     pub(super) fn config(path: &Path) -> Self {
         let file = path.display().to_string();
         match Config::load(Some(path)) {
-            Ok(_) => Checked {
+            Ok(config) => Checked {
+                diagnostics: config.remarks().into_iter().map(|remark| Finding::remark(&file, remark)).collect(),
                 file,
-                diagnostics: Vec::new(),
                 exit: Exit::Yes,
             },
             Err(error) => Checked::refused(error),

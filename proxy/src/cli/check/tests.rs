@@ -127,3 +127,20 @@ fn a_file_that_is_too_large_or_not_text_is_said_to_be() {
     let checked = super::check(&[path], &[], &Operator::among(&[]).unwrap(), Style::Plain);
     assert_eq!((checked[0].diagnostics[0].code, checked[0].exit), ("not-unicode", Exit::No));
 }
+
+#[test]
+fn payments_that_a_restart_forgets_are_a_finding_about_the_operators_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for (config, expected) in [
+        ("limits: { idle: 1m }", &[][..]),
+        ("verdict: { backend: local, payees: p.yaml }", &["payments-in-memory"][..]),
+        (
+            "verdict: { backend: local, payees: p.yaml }\npayments: { store: payments.redb }",
+            &[][..],
+        ),
+    ] {
+        let (checked, exit) = check(folder.path(), &[("tollgate.yaml", config)]);
+        let codes: Vec<_> = checked[0].diagnostics.iter().map(|finding| finding.code).collect();
+        assert_eq!((codes.as_slice(), exit), (expected, Exit::Yes), "{config}");
+    }
+}

@@ -10,7 +10,6 @@ use tollgate_policy::{Messages, Reason, WEBSOCKET_TEXT};
 use super::super::connection::Connection;
 use super::super::engine::Engine;
 use super::super::head::Head;
-use super::super::payment::Paid;
 use super::super::record::Record;
 use super::fault::Fault;
 use super::said::Said;
@@ -56,11 +55,11 @@ impl<'e> Judge<'e> {
         }
     }
 
-    /// A text message, before any of it leaves; with the payment that it carries, which has its GO then.
-    pub(super) async fn text(&mut self, text: &str) -> Result<Option<Paid>, Denial> {
+    /// A text message, before any of it leaves; a payment in it is spent when this comes back.
+    pub(super) async fn text(&mut self, text: &str) -> Result<(), Denial> {
         match self.judge_text(text).await {
-            Ok(None) => Ok(None),
-            Ok(Some(carried)) => self.pay(&carried, text).await.map(Some),
+            Ok(None) => Ok(()),
+            Ok(Some(carried)) => self.pay(&carried, text).await,
             Err(denial) => {
                 self.refused(&self.text, &denial).await;
                 Err(denial)
@@ -101,15 +100,15 @@ impl<'e> Judge<'e> {
     }
 
     /// A binary message that begins like JSON: most servers do not ask by what kind of message it came, so it is judged as a text.
-    pub(super) async fn document(&mut self, bytes: &[u8]) -> Result<Option<Paid>, Denial> {
+    pub(super) async fn document(&mut self, bytes: &[u8]) -> Result<(), Denial> {
         let text = String::from_utf8_lossy(bytes);
         let judged = match self.judge_binary(&self.engine.gate.rules()) {
             Ok(()) => self.judge_document(bytes, &text).await,
             Err(denial) => Err(denial),
         };
         match judged {
-            Ok(None) => Ok(None),
-            Ok(Some(carried)) => self.pay(&carried, &text).await.map(Some),
+            Ok(None) => Ok(()),
+            Ok(Some(carried)) => self.pay(&carried, &text).await,
             Err(denial) => {
                 self.refused(&self.binary, &denial).await;
                 Err(denial)

@@ -7,16 +7,17 @@ use tollgate_policy::Reason;
 
 use super::super::exchange::now;
 use super::super::failure::Failure;
-use super::super::payment::{self, Paid};
+use super::super::payment;
 use super::super::record::Record;
 use super::judge::Judge;
+use crate::gate::payment::action::PaidBody;
 use crate::gate::{Denial, Ruleset};
 use crate::verdict::Question;
 use crate::x402::carriers::Carried;
 
 impl Judge<'_> {
-    /// The payment with its GO; either way there is a line of its own in the audit trail.
-    pub(super) async fn pay(&self, carried: &Carried, text: &str) -> Result<Paid, Denial> {
+    /// Pays with exactly GO, for a message that leaves at once; either way there is a line of its own in the audit trail.
+    pub(super) async fn pay(&self, carried: &Carried, text: &str) -> Result<(), Denial> {
         let rules = self.engine.gate.rules();
         let mut record = self.record(&self.text, rules.generation);
         let judged = self.judge_payment(&rules, carried, text, &mut record).await;
@@ -29,10 +30,11 @@ impl Judge<'_> {
         judged
     }
 
-    async fn judge_payment(&self, rules: &Ruleset, carried: &Carried, text: &str, record: &mut Record<'_>) -> Result<Paid, Denial> {
+    async fn judge_payment(&self, rules: &Ruleset, carried: &Carried, text: &str, record: &mut Record<'_>) -> Result<(), Denial> {
         let engine = self.engine;
         let paying = payment::find_carried(engine, rules, &self.text, carried, record).map_err(denial)?;
-        let paid = if paying.needs_verdict() {
+        paying.buys(PaidBody::Whole(text.as_bytes()))?;
+        let mut paid = if paying.needs_verdict() {
             let question = Question::from(&paying.claim);
             let ruling = record.wait(engine.gate.desk().judge(&question)).await;
             payment::settle(paying, &ruling, engine, record).map_err(denial)?
@@ -49,7 +51,7 @@ impl Judge<'_> {
             .audit
             .ready()
             .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
-        Ok(paid)
+        paid.leave().await
     }
 }
 

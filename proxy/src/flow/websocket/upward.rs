@@ -8,7 +8,6 @@ use tollgate_policy::Reason;
 use tungstenite::protocol::frame::coding::CloseCode;
 
 use super::super::body::Reservation;
-use super::super::payment::Paid;
 use super::super::splice::Activity;
 use super::close;
 use super::judge::Judge;
@@ -107,14 +106,12 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Upward<'_, R, W> {
             let frames = match self.reader.next_passage() {
                 Ok(None) => break,
                 Ok(Some(Passage::Text { text, frames })) => {
-                    let paid = self.judge.text(&text).await.map_err(|denial| Stop::refused(&denial))?;
-                    leaving(paid);
+                    self.judge.text(&text).await.map_err(|denial| Stop::refused(&denial))?;
                     passed = Passed::Messages;
                     frames
                 }
                 Ok(Some(Passage::Document { bytes, frames })) => {
-                    let paid = self.judge.document(&bytes).await.map_err(|denial| Stop::refused(&denial))?;
-                    leaving(paid);
+                    self.judge.document(&bytes).await.map_err(|denial| Stop::refused(&denial))?;
                     passed = Passed::Messages;
                     frames
                 }
@@ -146,12 +143,5 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Upward<'_, R, W> {
     /// Whether the origin could read a frame of ours now.
     pub(super) fn is_between_frames(&self) -> bool {
         !self.sending && self.reader.is_between_frames()
-    }
-}
-
-/// From now on a payment in the message is spent.
-fn leaving(paid: Option<Paid>) {
-    if let Some(mut paid) = paid {
-        paid.reached_origin();
     }
 }

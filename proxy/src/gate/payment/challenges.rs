@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_policy::Reason;
 
+use super::terms::Terms;
 use crate::x402::challenge::Asked;
 use crate::x402::claim::{Claim, RequestHash, Version};
 use crate::x402::refusal::PaymentRefusal;
-use crate::x402::resource::{HttpResource, PaymentRequest};
+use crate::x402::resource::PaymentRequest;
 
 /// How many challenges are remembered by default (some 500 bytes each).
 pub const DEFAULT_CAPACITY: usize = 4_096;
@@ -97,7 +98,7 @@ impl ChallengeMemory {
     }
 
     /// Takes the challenge that the payment answers.
-    pub fn answer(&self, claim: &Claim, request: &PaymentRequest<'_>, http: HttpResource, now: u64) -> Result<Answer, PaymentRefusal> {
+    pub fn answer(&self, claim: &Claim, request: &PaymentRequest<'_>, terms: &Terms, now: u64) -> Result<Answer, PaymentRefusal> {
         let mut inner = self.lock();
         let waiting = inner.waiting.get(&claim.request_hash).map_or(&[][..], Vec::as_slice);
         let mut open = waiting.iter().filter(|one| one.version == claim.version).peekable();
@@ -110,13 +111,13 @@ impl ChallengeMemory {
         let mut refusal = PaymentRefusal::mismatch("the payment is not what the seller's 402 asked for");
         let mut number = None;
         for one in open {
-            match one.accepts(claim, request, http, now) {
+            match one.accepts(claim, request, terms, now) {
                 Ok(true) => {
                     number = Some(one.number);
                     break;
                 }
                 Ok(false) => {}
-                Err(late) => refusal = late,
+                Err(nearly) => refusal = nearly,
             }
         }
         let taken = number.and_then(|number| inner.take(claim.request_hash, number)).ok_or(refusal)?;
@@ -155,15 +156,15 @@ impl ChallengeMemory {
 }
 
 impl Waiting {
-    /// Whether one of the offers is what the payment pays; an error where only the time is wrong.
-    fn accepts(&self, claim: &Claim, request: &PaymentRequest<'_>, http: HttpResource, now: u64) -> Result<bool, PaymentRefusal> {
+    /// Whether one of the offers is what the payment pays; an error where only the time or the extension is wrong.
+    fn accepts(&self, claim: &Claim, request: &PaymentRequest<'_>, terms: &Terms, now: u64) -> Result<bool, PaymentRefusal> {
         let paid = self.offers.iter().find(|offer| {
             offer.scheme == claim.scheme
                 && offer.network == claim.asset.network
                 && offer.asset == claim.asset.address
                 && offer.amount == claim.amount
                 && offer.pay_to == claim.payee
-                && offer.resource.names(request, http)
+                && offer.resource.names(request, terms.http_resource)
         });
         let Some(offer) = paid else { return Ok(false) };
         if now.saturating_sub(self.seen) > offer.max_timeout.min(LONGEST_WAIT) {
@@ -172,7 +173,28 @@ impl Waiting {
                 "the seller's 402 is older than the seller waits for a payment",
             ));
         }
+        // v1 does not repeat the seller's bound, and v2's client could widen it.
+        if claim.valid_before.saturating_sub(now) > offer.max_timeout.saturating_add(terms.clock_skew) {
+            return Err(PaymentRefusal::new(
+                Reason::PaymentExpired,
+                "the signature stays valid for longer than the seller's 402 asks for",
+            ));
+        }
+        identified(claim, offer)?;
         Ok(true)
+    }
+}
+
+/// Clients add their identifier to what the seller asked for, and change nothing of that. One that nobody asked for protects nothing.
+fn identified(claim: &Claim, offer: &Asked) -> Result<(), PaymentRefusal> {
+    let invalid = |detail: &'static str| Err(PaymentRefusal::new(Reason::PaymentIdentifierInvalid, detail));
+    match (offer.identifier, claim.identifier_terms) {
+        (Some(asked), None) if asked.required => invalid("the seller requires a payment identifier and there is none"),
+        (Some(asked), Some(repeated)) if asked != repeated => {
+            invalid("the payment-identifier extension is not the one of the seller's 402")
+        }
+        (None, Some(_)) => invalid("the seller's 402 asks for no payment identifier"),
+        _ => Ok(()),
     }
 }
 

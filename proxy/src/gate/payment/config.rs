@@ -1,9 +1,11 @@
 //! The terms as written: `payments:` in tollgate.yaml, and the `config:` of the policy stanza `tollgate/x402`. Same fields, one struct.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
+use super::rate::RateConfig;
 use crate::settings::units;
 
 /// What the operator or the policy author wrote. `None` (or an empty `payees`, `payers`, `pins`) means: says nothing about it.
@@ -42,6 +44,19 @@ pub struct PaymentsConfig {
     pub clock_skew: Option<Duration>,
     /// Assets beyond the built-in table; the operator's file only.
     pub asset_definitions: Vec<AssetDefinition>,
+    /// The file that used payments are remembered in; without one a restart forgets them. The operator's file only.
+    pub store: Option<PathBuf>,
+    /// How many fresh payments one payee gets for one resource in a short time. The operator's file only.
+    pub rate: RateConfig,
+}
+
+impl PaymentsConfig {
+    /// Has relative paths start from the folder of the operator's file.
+    pub fn resolve(&mut self, base: &Path) {
+        if let Some(store) = &mut self.store {
+            *store = base.join(&*store);
+        }
+    }
 }
 
 /// One exact price.

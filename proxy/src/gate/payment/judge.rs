@@ -127,7 +127,7 @@ fn judge_payment(
         return Err(PaymentRefusal::new(Reason::PaymentPayerNotAllowed, "the payer is not allowed"));
     }
     let allowed = proved_asset(payment, terms, proof)?;
-    for allowance in &payment.allowances {
+    for allowance in &payment.extensions.allowances {
         allowance.check(signed, &allowed.asset, &allowed.domains)?;
     }
     check_price(terms, request, allowed, payee, signed.amount())?;
@@ -143,7 +143,8 @@ fn judge_payment(
         resource: request.resource(),
         payment_hash: payment.payment_hash,
         nonce_hash: signed.single_use().key(&allowed.asset, signed.payer()),
-        identifier_hash: payment.identifier,
+        identifier_hash: payment.extensions.identifier,
+        identifier_terms: payment.extensions.asked,
         request_hash: request.hash(),
     })
 }
@@ -269,9 +270,12 @@ fn window(payment: &Payment, terms: &Terms, now: u64) -> Result<(u64, u64), Paym
     if valid_after > now.saturating_add(terms.clock_skew) {
         return Err(expired("the signature is post-dated"));
     }
-    let offered = payment.offer.as_ref().map_or(u64::MAX, |offer| offer.max_timeout);
-    let longest = offered.min(terms.max_timeout).saturating_add(terms.clock_skew);
-    if valid_before - now > longest {
+    let longest = terms.max_timeout.saturating_add(terms.clock_skew);
+    let offered = payment.offer.as_ref().map_or(longest, |offer| offer.max_timeout);
+    if offered > longest {
+        return Err(expired("the seller wants a signature that stays valid for longer than allowed"));
+    }
+    if valid_before - now > longest.min(offered.saturating_add(terms.clock_skew)) {
         return Err(expired(TOO_WIDE));
     }
     Ok((valid_after, valid_before))

@@ -1,47 +1,31 @@
 //! The memory of used authorisations: nothing is paid twice, and one GO releases one signature to one request.
 //!
-//! An authorisation can be settled until its `validBefore`, so that is how long it is remembered. The memory is bounded; a full one refuses.
+//! An authorisation can be settled until its `validBefore`, so that is how long it is remembered, with its payment identifier and what it
+//! bought. The memory is bounded; a full one refuses. With a [store](super::store) it outlives the process: an entry is on the disk before the
+//! first byte of its payment leaves. Questions are answered from memory alone.
 
-use std::collections::{BTreeSet, HashMap};
+mod ledger;
+
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_policy::Reason;
 
-use crate::x402::claim::{Claim, NonceHash, PaymentHash, RequestHash};
+use super::action::{ActionHash, PaidBody};
+use super::store::{Store, StoreFault, StoreStatus};
+use crate::x402::claim::{Claim, NonceHash, RequestHash};
 use crate::x402::refusal::{PaymentRefusal, PaymentSummary};
+use ledger::{Ledger, State, Used};
 
-/// How many authorisations are remembered by default (some 200 bytes each).
+/// How many authorisations are remembered by default (some 400 bytes each).
 pub const DEFAULT_CAPACITY: usize = 65_536;
 
 /// The memory. Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct ReplayMemory {
-    inner: Arc<Mutex<Inner>>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    capacity: usize,
-    used: HashMap<NonceHash, Used>,
-    by_expiry: BTreeSet<(u64, NonceHash)>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Used {
-    payment: PaymentHash,
-    request: RequestHash,
-    expires: u64,
-    state: State,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Being judged or sent.
-    InFlight,
-    /// Had its GO, but no byte of it reached the origin: may be sent once more.
-    Retryable,
-    /// Reached the origin, or may have.
-    Spent,
+    ledger: Arc<Mutex<Ledger>>,
+    store: Option<Arc<Store>>,
 }
 
 /// Whether a reservation is the first use of its authorisation.
@@ -51,22 +35,30 @@ pub enum Attempt {
     First,
     /// The same bytes for the same request had a GO and never reached the origin: passes without a new verdict, once.
     Retry,
+    /// The same bytes, under a payment identifier, were sent and never answered. The seller knows them by the identifier and the money can move
+    /// only once, so they pass once more: without a new verdict, and without a challenge, which they have answered already.
+    Resend,
 }
 
-/// An authorisation that is being used. Say what became of it; one that is dropped silently counts as spent.
+/// An authorisation that is being used. Say what became of it; one that is dropped silently counts as spent, and as not answered.
 #[derive(Debug)]
 #[must_use = "a dropped reservation counts as spent"]
 pub struct Reservation {
     memory: ReplayMemory,
     nonce: NonceHash,
+    request: RequestHash,
+    summary: PaymentSummary,
     attempt: Attempt,
+    /// What was remembered before.
+    before: Option<Used>,
     outcome: Outcome,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Becomes(State),
-    Forgotten,
+    /// As if it had never been.
+    Undone,
 }
 
 impl Default for ReplayMemory {
@@ -76,31 +68,47 @@ impl Default for ReplayMemory {
 }
 
 impl ReplayMemory {
-    /// A memory for so many authorisations at a time.
+    /// A memory for so many authorisations at a time, which a restart forgets.
     pub fn new(capacity: usize) -> Self {
         ReplayMemory {
-            inner: Arc::new(Mutex::new(Inner {
-                capacity,
-                used: HashMap::new(),
-                by_expiry: BTreeSet::new(),
-            })),
+            ledger: Arc::new(Mutex::new(Ledger::new(capacity))),
+            store: None,
         }
+    }
+
+    /// A memory that is kept in a file. One that cannot be used refuses payments until it can; the error is only about the thread.
+    pub fn kept_in(file: &Path) -> io::Result<Self> {
+        let memory = Self::default();
+        let ledger = memory.ledger.clone();
+        let adopt = move |entries| {
+            let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            ledger.adopt(entries);
+        };
+        let store = Some(Arc::new(Store::open(file, adopt)?));
+        Ok(ReplayMemory { store, ..memory })
     }
 
     /// Reserves the claim's authorisation before its verdict is asked for, so that two requests at once can't both get one.
     pub fn reserve(&self, claim: &Claim, now: u64) -> Result<Reservation, PaymentRefusal> {
-        let attempt = self.lock().reserve(claim, now).map_err(|refusal| refusal.knowing(summary(claim)))?;
+        let summary = summary(claim);
+        if let Some(store) = &self.store {
+            store.ready().map_err(|fault| unusable(fault).knowing(summary))?;
+        }
+        let (attempt, before) = self.ledger().reserve(claim, now).map_err(|refusal| refusal.knowing(summary))?;
         Ok(Reservation {
             memory: self.clone(),
             nonce: claim.nonce_hash,
+            request: claim.request_hash,
+            summary,
             attempt,
-            outcome: Outcome::Becomes(State::Spent),
+            before,
+            outcome: Outcome::Becomes(State::Unanswered),
         })
     }
 
     /// How many authorisations are remembered.
     pub fn len(&self) -> usize {
-        self.lock().used.len()
+        self.ledger().len()
     }
 
     /// Whether none is.
@@ -108,102 +116,112 @@ impl ReplayMemory {
         self.len() == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change is a single insert or remove, so a panic elsewhere leaves nothing half-done.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Inner {
-    fn reserve(&mut self, claim: &Claim, now: u64) -> Result<Attempt, PaymentRefusal> {
-        self.forget_expired(now);
-        let replayed = |detail: &'static str| PaymentRefusal::new(Reason::PaymentReplayed, detail);
-        if let Some(used) = self.used.get_mut(&claim.nonce_hash) {
-            if used.payment != claim.payment_hash || used.request != claim.request_hash {
-                return Err(replayed("the authorisation was used with another request"));
-            }
-            return match used.state {
-                State::InFlight => Err(replayed("the authorisation is in use by another request")),
-                State::Spent => Err(replayed("the authorisation was used before")),
-                State::Retryable => {
-                    used.state = State::InFlight;
-                    Ok(Attempt::Retry)
-                }
-            };
-        }
-        if self.used.len() >= self.capacity {
-            return Err(PaymentRefusal::new(
-                Reason::OverCapacity,
-                "too many payments are remembered; try again when some have expired",
-            ));
-        }
-        self.by_expiry.insert((claim.valid_before, claim.nonce_hash));
-        self.used.insert(
-            claim.nonce_hash,
-            Used {
-                payment: claim.payment_hash,
-                request: claim.request_hash,
-                expires: claim.valid_before,
-                state: State::InFlight,
-            },
-        );
-        Ok(Attempt::First)
-    }
-
-    fn forget_expired(&mut self, now: u64) {
-        while let Some((expires, nonce)) = self.by_expiry.first().copied()
-            && expires <= now
-        {
-            self.by_expiry.pop_first();
-            self.used.remove(&nonce);
+    /// How it stands.
+    pub fn status(&self) -> StoreStatus {
+        match &self.store {
+            None => StoreStatus::InMemory,
+            Some(store) => store.ready().map_or_else(StoreStatus::Unusable, |()| StoreStatus::Ready),
         }
     }
 
-    fn settle(&mut self, nonce: NonceHash, state: State) {
-        if let Some(used) = self.used.get_mut(&nonce) {
-            used.state = state;
+    /// Attempts to open or write the store that failed.
+    pub fn store_failures(&self) -> u64 {
+        self.store.as_ref().map_or(0, |store| store.failures())
+    }
+
+    /// Writes what is left and closes the file. Blocks the thread.
+    pub fn close(&self) {
+        if let Some(store) = &self.store {
+            store.close();
         }
     }
 
-    fn forget(&mut self, nonce: NonceHash) {
-        if let Some(used) = self.used.remove(&nonce) {
-            self.by_expiry.remove(&(used.expires, nonce));
-        }
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        // Every change is a few inserts or removes that cannot panic, so a panic elsewhere leaves nothing half-done.
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Reservation {
-    /// Whether a verdict has to be asked for.
+    /// Whether a verdict has to be asked for, and a challenge to be answered.
     pub fn attempt(&self) -> Attempt {
         self.attempt
     }
 
-    /// A byte of the request reached the origin, or may have: the authorisation is spent.
-    pub fn reached_origin(self) {
+    /// Says what the payment is for, once the body is known. Refused while another payment for the same may still be settled: after a lost
+    /// answer clients sign anew, and would pay twice.
+    pub fn buys(&self, body: PaidBody<'_>) -> Result<(), PaymentRefusal> {
+        let bound = if self.attempt == Attempt::Resend && body == PaidBody::Unread {
+            // Whether it is the same could not be told.
+            Err(replayed("the authorisation was used before"))
+        } else {
+            let action = ActionHash::of(self.request, body);
+            self.memory.ledger().bind(self.nonce, self.attempt, action)
+        };
+        bound.map_err(|refusal| refusal.knowing(self.summary))
+    }
+
+    /// Writes down that the authorisation is spent. Only then may its first byte leave.
+    pub async fn spend(&mut self) -> Result<(), PaymentRefusal> {
+        let Some(store) = &self.memory.store else { return Ok(()) };
+        let entry = self.memory.ledger().entry(self.nonce);
+        let entry = entry.ok_or_else(|| expired().knowing(self.summary))?;
+        let kept = store.keep(self.nonce, entry).await;
+        kept.map_err(|fault| unusable(fault).knowing(self.summary))
+    }
+
+    /// The origin answered: whether it took the money is between it and the client, but nothing is uncertain.
+    pub fn answered(mut self) {
+        self.outcome = Outcome::Becomes(State::Spent);
+        let memory = self.memory.clone();
+        let nonce = self.nonce;
         drop(self);
+        let entry = memory.ledger().entry(nonce);
+        if let (Some(store), Some(entry)) = (&memory.store, entry) {
+            store.note(nonce, entry);
+        }
     }
 
     /// It had its GO, but nothing of it left: the same bytes for the same request pass once more. A second failure spends it.
     pub fn never_reached_origin(mut self) {
-        if self.attempt == Attempt::First {
-            self.outcome = Outcome::Becomes(State::Retryable);
-        }
+        self.outcome = Outcome::Becomes(match self.attempt {
+            Attempt::First => State::Retryable,
+            Attempt::Retry => State::Spent,
+            Attempt::Resend => State::Unanswered,
+        });
     }
 
     /// It was refused (no GO): nothing left and nothing was released, so a later attempt starts anew with its own verdict.
     pub fn refused(mut self) {
-        self.outcome = Outcome::Forgotten;
+        self.outcome = Outcome::Undone;
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut inner = self.memory.lock();
-        match self.outcome {
-            Outcome::Becomes(state) => inner.settle(self.nonce, state),
-            Outcome::Forgotten => inner.forget(self.nonce),
+        let mut ledger = self.memory.ledger();
+        match (self.outcome, self.before.take()) {
+            (Outcome::Becomes(state), _) => ledger.settle(self.nonce, state),
+            (Outcome::Undone, Some(before)) => ledger.restore(self.nonce, before),
+            (Outcome::Undone, None) => ledger.forget(self.nonce),
         }
     }
+}
+
+/// What the client may hear of a store that cannot be used: the operator's paths are not its business.
+fn unusable(fault: StoreFault) -> PaymentRefusal {
+    PaymentRefusal::new(
+        Reason::PaymentStoreUnavailable,
+        format!("the memory of used payments cannot be used: {fault}"),
+    )
+}
+
+fn replayed(detail: &'static str) -> PaymentRefusal {
+    PaymentRefusal::new(Reason::PaymentReplayed, detail)
+}
+
+fn expired() -> PaymentRefusal {
+    PaymentRefusal::new(Reason::PaymentExpired, "the signature has expired")
 }
 
 fn summary(claim: &Claim) -> PaymentSummary {

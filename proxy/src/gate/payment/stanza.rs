@@ -23,6 +23,9 @@ pub(super) const FIELDS: [&str; 15] = [
     "asset_definitions",
 ];
 
+/// What is about the whole process, and so cannot be said by a policy.
+const OPERATORS: [&str; 2] = ["store", "rate"];
+
 /// Reads a stanza's configuration, against the built-in asset table. Errors are (JSON pointer, message); the loader knows the lines.
 pub fn validate_stanza(config: &Value) -> Result<PaymentsConfig, Vec<(String, String)>> {
     validate_stanza_with(config, &PaymentsConfig::default())
@@ -58,6 +61,9 @@ pub fn validate_stanza_with(config: &Value, operator: &PaymentsConfig) -> Result
 /// Reads each field by itself, so that one mistake does not hide the next.
 fn field_error(name: &str, value: &Value) -> Option<(String, String)> {
     let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+    if OPERATORS.contains(&name) {
+        return Some((pointer, "only the operator's tollgate.yaml can say this".to_owned()));
+    }
     if !FIELDS.contains(&name) {
         return Some((pointer, format!("unknown field; known are {}", FIELDS.join(", "))));
     }

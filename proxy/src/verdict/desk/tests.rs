@@ -58,8 +58,9 @@ fn desk(delay: Duration, max_in_flight: usize, queue: usize, timeout: Duration) 
         max_in_flight: NonZeroUsize::new(max_in_flight).unwrap(),
         queue,
         timeout,
+        breaker: BreakerConfig::default(),
     };
-    (Arc::new(Desk::new(backend.clone(), limits)), backend)
+    (Arc::new(Desk::new(backend.clone(), limits, Asker::Payments)), backend)
 }
 
 fn judge(desk: &Arc<Desk>) -> JoinHandle<Ruling> {
@@ -175,6 +176,7 @@ fn only_an_exact_go_is_not_a_refusal() {
         (Err(Failure::RateLimited), Some(Reason::VerdictUnavailable), "none"),
         (Err(Failure::Status(503)), Some(Reason::VerdictUnavailable), "none"),
         (Err(Failure::NotJson), Some(Reason::VerdictUnavailable), "none"),
+        (Err(Failure::BreakerOpen), Some(Reason::VerdictUnavailable), "none"),
         (
             Err(Failure::Unacceptable(Unacceptable::Receipt)),
             Some(Reason::VerdictInvalid),
@@ -189,4 +191,39 @@ fn only_an_exact_go_is_not_a_refusal() {
         };
         assert_eq!((ruling.refusal(), ruling.label()), (refusal, label), "{:?}", ruling.outcome);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_backend_costs_nobody_its_timeout_twice_once_that_is_known() {
+    let (desk, backend) = desk(3_600_000 * MS, 4, 64, 5000 * MS);
+    for _ in 0..5 {
+        assert_eq!(desk.judge(&sample::question()).await.latency, 5000 * MS);
+    }
+    assert!(desk.breaker_is_open());
+    let ruling = desk.judge(&sample::question()).await;
+    assert_eq!(ruling.refusal(), Some(Reason::VerdictUnavailable));
+    assert_eq!(
+        (ruling.outcome.unwrap_err(), ruling.latency),
+        (Failure::BreakerOpen, Duration::ZERO)
+    );
+    assert_eq!(backend.asked.load(Ordering::SeqCst), 5);
+    tokio::time::sleep(10_000 * MS).await;
+    assert_eq!(
+        desk.judge(&sample::question()).await.outcome.unwrap_err(),
+        Failure::TimedOut,
+        "the probe"
+    );
+    assert_eq!(backend.asked.load(Ordering::SeqCst), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn payments_that_never_got_their_turn_do_not_open_the_breaker() {
+    let (desk, _) = desk(90 * MS, 1, 64, 100 * MS);
+    let tasks: Vec<_> = (0..20).map(|_| judge(&desk)).collect();
+    let mut refused = 0;
+    for task in tasks {
+        refused += usize::from(task.await.unwrap().refusal().is_some());
+    }
+    // The first was answered, the second was asked when it was nearly too late, the others waited in vain.
+    assert_eq!((refused, desk.breaker_is_open()), (19, false));
 }

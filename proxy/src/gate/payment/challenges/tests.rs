@@ -1,9 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use tollgate_policy::Authority;
 
+use super::super::config::PaymentsConfig;
 use super::*;
 use crate::x402::carriers::Carrier;
 use crate::x402::claim::{Asset, AtomicAmount, EvmAddress, NonceHash, PaymentHash, Scheme, Token};
+use crate::x402::extensions::{self, IdentifierTerms};
+use crate::x402::json;
 use crate::x402::network::Caip2;
 use crate::x402::offer::Extra;
 use crate::x402::resource::{ResourceUrl, UrlScheme};
@@ -37,6 +40,7 @@ fn asked() -> Asked {
         max_timeout: 60,
         resource: ResourceUrl::parse("https://shop.test/paid").unwrap(),
         extra: Extra::default(),
+        identifier: None,
     }
 }
 
@@ -61,13 +65,15 @@ fn claim() -> Claim {
         payment_hash: PaymentHash([1; 32]),
         nonce_hash: NonceHash([1; 32]),
         identifier_hash: None,
+        identifier_terms: None,
         request_hash: request(&authority).hash(),
     }
 }
 
 fn answer(memory: &ChallengeMemory, claim: &Claim, now: u64) -> Result<Answer, Reason> {
+    let terms = Terms::operator(&PaymentsConfig::default()).unwrap();
     memory
-        .answer(claim, &request(&authority()), HttpResource::Refused, now)
+        .answer(claim, &request(&authority()), &terms, now)
         .map_err(|refusal| refusal.reason)
 }
 
@@ -168,4 +174,62 @@ fn a_flood_of_challenges_stays_within_bounds_and_the_oldest_go_first() {
     let inner = memory.lock();
     assert_eq!(inner.order.len(), inner.waiting.values().map(Vec::len).sum::<usize>());
     assert!(inner.waiting[&claim().request_hash].len() <= MOST_PER_REQUEST);
+}
+
+#[test]
+fn a_signature_that_outlives_what_the_seller_asked_for_is_no_answer() {
+    for (lives, expected) in [
+        (60, None),
+        (70, None),
+        (71, Some(Reason::PaymentExpired)),
+        (300, Some(Reason::PaymentExpired)),
+    ] {
+        let long = Claim {
+            valid_before: NOW + lives,
+            ..claim()
+        };
+        assert_eq!(answer(&waiting_for(vec![asked()]), &long, NOW).err(), expected, "{lives}");
+    }
+}
+
+fn identifier_terms(extension: &str) -> Option<IdentifierTerms> {
+    let text = format!(r#"{{"payment-identifier":{extension}}}"#);
+    extensions::Asked::read(Some(&json::parse(text.as_bytes(), 16).unwrap())).identifier
+}
+
+#[test]
+fn a_client_cannot_talk_the_seller_s_payment_identifier_away() {
+    let schema = r#""schema":{"type":"object","properties":{"id":{"minLength":16}}}"#;
+    let reordered = r#""schema":{"properties":{"id":{"minLength":16}},"type":"object"}"#;
+    let laxer = r#""schema":{"type":"object","properties":{"id":{"minLength":1}}}"#;
+    let terms = |info: &str, schema: &str| identifier_terms(&format!(r#"{{"info":{{{info}}},{schema}}}"#));
+    let (required, optional) = (r#""required":true"#, r#""required":false"#);
+    let sent = r#""required":true,"id":"0123456789abcdef""#;
+    let bad = Some(Reason::PaymentIdentifierInvalid);
+    for (seller, client, expected) in [
+        (None, None, None),
+        (terms(required, schema), terms(sent, schema), None),
+        (terms(required, schema), terms(sent, reordered), None),
+        (terms(required, schema), None, bad),
+        (terms(required, schema), terms(optional, schema), bad),
+        (terms(required, schema), terms(sent, laxer), bad),
+        (terms(required, schema), identifier_terms(&format!(r#"{{"info":{{{sent}}}}}"#)), bad),
+        (terms(optional, schema), None, None),
+        (terms(optional, schema), terms(optional, schema), None),
+        (None, terms(sent, schema), bad),
+    ] {
+        let offer = Asked {
+            identifier: seller,
+            ..asked()
+        };
+        let claim = Claim {
+            identifier_terms: client,
+            ..claim()
+        };
+        assert_eq!(
+            answer(&waiting_for(vec![offer]), &claim, NOW).err(),
+            expected,
+            "{seller:?} {client:?}"
+        );
+    }
 }

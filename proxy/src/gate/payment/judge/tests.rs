@@ -267,8 +267,9 @@ fn the_operators_lists_limits_and_pins_hold() {
         (json!({"max_amount": "0.01"}), None),
         (json!({"max_amount": "0.009999"}), Some(Reason::PaymentOverLimit)),
         (json!({"max_amount": "0"}), Some(Reason::PaymentOverLimit)),
-        (json!({"max_timeout": "50s"}), None),
-        (json!({"max_timeout": "49s"}), Some(Reason::PaymentExpired)),
+        // The seller asks for 300 seconds.
+        (json!({"max_timeout": "290s"}), None),
+        (json!({"max_timeout": "289s"}), Some(Reason::PaymentExpired)),
         (pin("GET", url, payee, "0.01"), None),
         (pin("GET", "http://127.0.0.1:4201/elsewhere", other, "0.5"), None),
         (pin("POST", url, payee, "0.01"), Some(Reason::PaymentMismatch)),
@@ -369,7 +370,7 @@ proptest! {
         let mut mutated = HeaderMap::new();
         mutated.insert(name, HeaderValue::from_str(&STANDARD.encode(&bytes)).unwrap());
         if let Ok(Some(claim)) = judge_header(find(&mutated), &parts.request(), &default_terms(), now) {
-            let same = Claim { payment_hash: honest.payment_hash, identifier_hash: honest.identifier_hash, ..claim };
+            let same = Claim { payment_hash: honest.payment_hash, identifier_hash: honest.identifier_hash, identifier_terms: honest.identifier_terms, ..claim };
             prop_assert_eq!(same, honest);
         }
     }
