@@ -125,6 +125,8 @@ vocabulary! {
         Local = "local",
         /// A Blackwall service.
         Blackwall = "blackwall",
+        /// An Action Safety service.
+        ActionSafety = "action_safety",
     }
 
     /// What the verdict service answered.

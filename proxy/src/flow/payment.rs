@@ -316,6 +316,7 @@ pub(crate) fn backend_label(backend: BackendName) -> VerdictBackend {
     match backend {
         BackendName::Blackwall => VerdictBackend::Blackwall,
         BackendName::Local => VerdictBackend::Local,
+        BackendName::ActionSafety => VerdictBackend::ActionSafety,
     }
 }
 

@@ -50,7 +50,11 @@ impl Different {
     /// Adds what something asked for.
     pub fn add_all(&mut self, asked: &Asked) {
         match asked.different() {
-            Some(operations) => operations.iter().for_each(|operation| self.add(operation)),
+            Some(operations) => {
+                for operation in operations {
+                    self.add(operation);
+                }
+            }
             None => self.kept = None,
         }
     }
@@ -69,7 +73,9 @@ impl Asked {
             shown.push(format!("{} more", operations.len() - SHOWN));
         }
         let mut different = Different::default();
-        operations.iter().for_each(|operation| different.add(operation));
+        for operation in operations {
+            different.add(operation);
+        }
         Asked {
             shown: shown.join(", "),
             different,

@@ -14,10 +14,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use thiserror::Error;
 
+use super::action_safety::{ActionSafetyConfig, ActionSafetyError};
 use super::blackwall::{AgentId, Blackwall, UnusableUrl};
 use super::breaker::BreakerConfig;
 use super::desk::{Asker, Desk, DeskLimits};
 use super::local::{ListError, Local};
+use super::unanimous::Unanimous;
 use super::{Backend, BackendName};
 use crate::egress::fetch::{Fetcher, ServiceUrl};
 use crate::settings::units;
@@ -54,6 +56,8 @@ pub struct VerdictConfig {
     pub refused: Option<PathBuf>,
     /// The name of this sandbox that the service is told (backend `blackwall`).
     pub agent_id: Option<AgentId>,
+    /// Somebody else who has to have nothing against a GO. Being there, it is the permission to tell them.
+    pub action_safety: Option<ActionSafetyConfig>,
 }
 
 impl Default for VerdictConfig {
@@ -68,6 +72,7 @@ impl Default for VerdictConfig {
             payees: None,
             refused: None,
             agent_id: None,
+            action_safety: None,
         }
     }
 }
@@ -115,6 +120,9 @@ pub enum ConfigError {
     /// The URL does not make a request target.
     #[error("verdict.url: {0}")]
     Url(#[from] UnusableUrl),
+    /// The second opinion.
+    #[error(transparent)]
+    ActionSafety(#[from] ActionSafetyError),
     /// One of the local backend's files.
     #[error(transparent)]
     List(#[from] ListError),
@@ -138,7 +146,7 @@ impl VerdictConfig {
         }
         let foreign: &[(&'static str, bool)] = match self.backend {
             BackendName::Blackwall => &[("payees", self.payees.is_some()), ("refused", self.refused.is_some())],
-            BackendName::Local => &[
+            BackendName::Local | BackendName::ActionSafety => &[
                 ("url", self.url.is_some()),
                 ("agent_id", self.agent_id.is_some()),
                 ("breaker", self.breaker.is_some()),
@@ -151,7 +159,7 @@ impl VerdictConfig {
         if self.backend == BackendName::Blackwall && self.url.is_none() {
             return Err(ConfigError::UrlMissing);
         }
-        Ok(())
+        Ok(self.action_safety.as_ref().map_or(Ok(()), ActionSafetyConfig::validate)?)
     }
 
     /// Whether the operator names somebody to ask.
@@ -170,10 +178,17 @@ impl VerdictConfig {
                 }
                 Arc::new(Blackwall::new(fetcher.clone(), service, self.agent_id.clone(), self.timeout)?)
             }
-            BackendName::Local => {
+            BackendName::Local | BackendName::ActionSafety => {
                 let at = |file: &Option<PathBuf>| file.as_ref().map(|file| directory.join(file));
                 Arc::new(Local::open(at(&self.payees).as_deref(), at(&self.refused).as_deref())?)
             }
+        };
+        let backend = match &self.action_safety {
+            None => backend,
+            Some(second) => Arc::new(Unanimous {
+                backend,
+                objector: Arc::new(second.open(fetcher, self.timeout)?),
+            }),
         };
         let half = NonZeroUsize::new(self.max_in_flight.get() / 2).unwrap_or(NonZeroUsize::MIN);
         let rest = NonZeroUsize::new(self.max_in_flight.get() - half.get()).unwrap_or(NonZeroUsize::MIN);

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tollgate_policy::Reason;
 
@@ -124,25 +124,29 @@ impl Desk {
     /// Judges one payment, or one offer. Dropping the future abandons the question and frees its place.
     pub async fn judge(&self, question: &Question) -> Ruling {
         let arrived = Instant::now();
+        let (backend, outcome) = self.outcome(question, arrived).await;
         Ruling {
-            backend: self.backend.name(),
-            outcome: self.outcome(question, arrived).await,
+            backend,
+            outcome,
             latency: arrived.elapsed(),
         }
     }
 
-    async fn outcome(&self, question: &Question, arrived: Instant) -> Result<Answer, Failure> {
-        let pass = self.breaker.admit()?;
+    async fn outcome(&self, question: &Question, arrived: Instant) -> (BackendName, Result<Answer, Failure>) {
+        let pass = match self.breaker.admit() {
+            Ok(pass) => pass,
+            Err(failure) => return (self.backend.name(), Err(failure)),
+        };
         let asked = OnceLock::new();
-        let outcome = tokio::time::timeout_at(arrived + self.limits.timeout, self.ask(question, &asked))
+        let (backend, outcome) = tokio::time::timeout_at(arrived + self.limits.timeout, self.ask(question, &asked))
             .await
-            .unwrap_or(Err(Failure::TimedOut));
+            .unwrap_or((self.backend.name(), Err(Failure::TimedOut)));
         // One that got its turn too late, or never, says nothing about the service.
         let patient = |since: &Instant| outcome.as_ref().err() != Some(&Failure::TimedOut) || since.elapsed() >= self.limits.timeout / 2;
         if asked.get().is_some_and(patient) {
             pass.ended(&outcome);
         }
-        outcome
+        (backend, outcome)
     }
 
     /// Whether questions are refused unasked, because the backend failed too often.
@@ -160,15 +164,22 @@ impl Desk {
         self.limits.queue - self.places.available_permits()
     }
 
-    async fn ask(&self, question: &Question, asked: &OnceLock<Instant>) -> Result<Answer, Failure> {
+    async fn ask(&self, question: &Question, asked: &OnceLock<Instant>) -> (BackendName, Result<Answer, Failure>) {
+        match self.seat().await {
+            Ok(_seat) => {
+                let _ = asked.set(Instant::now());
+                self.backend.consult(question).await
+            }
+            Err(full) => (self.backend.name(), Err(full)),
+        }
+    }
+
+    async fn seat(&self) -> Result<SemaphorePermit<'_>, Failure> {
         // The semaphore hands a freed seat to the longest waiter, so taking one here overtakes nobody.
-        let _seat = if let Ok(seat) = self.seats.try_acquire() {
-            seat
-        } else {
-            let _place = self.places.try_acquire().map_err(|_| Failure::QueueFull)?;
-            self.seats.acquire().await.map_err(|_| Failure::QueueFull)?
-        };
-        let _ = asked.set(Instant::now());
-        self.backend.ask(question).await
+        if let Ok(seat) = self.seats.try_acquire() {
+            return Ok(seat);
+        }
+        let _place = self.places.try_acquire().map_err(|_| Failure::QueueFull)?;
+        self.seats.acquire().await.map_err(|_| Failure::QueueFull)
     }
 }

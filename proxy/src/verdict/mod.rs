@@ -9,8 +9,11 @@
 //! | [`breaker`] | no more questions to a service that fails |
 //! | [`blackwall`] | asks a Blackwall service over HTTP |
 //! | [`local`] | answers from two files of the operator |
+//! | [`action_safety`] | a second opinion, which can only object |
+//! | [`unanimous`] | a backend whose GO somebody else may object to |
 //! | [`config`] | the `verdict:` section of `tollgate.yaml` |
 
+pub mod action_safety;
 pub mod blackwall;
 pub mod breaker;
 pub mod config;
@@ -18,6 +21,7 @@ pub mod desk;
 pub mod local;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod unanimous;
 
 use std::fmt;
 
@@ -29,11 +33,13 @@ use zeroize::Zeroizing;
 
 use crate::egress::fetch::FetchError;
 use crate::x402::address::Address;
-use crate::x402::claim::{Asset, AtomicAmount, Claim, Resource};
+use crate::x402::claim::{Asset, AtomicAmount, Claim, Resource, Scheme};
 
 /// What is asked about: a signed payment, or an offer before anybody signs for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
+    /// How the money would move.
+    pub scheme: Scheme,
     /// The asset, and with it the network.
     pub asset: Asset,
     /// How much.
@@ -49,6 +55,7 @@ pub struct Question {
 impl From<&Claim> for Question {
     fn from(claim: &Claim) -> Self {
         Question {
+            scheme: claim.scheme,
             asset: claim.asset.clone(),
             amount: claim.amount,
             payee: claim.payee,
@@ -215,6 +222,12 @@ pub enum Unacceptable {
     /// A GO without a well-formed `receipt_id`.
     #[error("a GO without a receipt")]
     Receipt,
+    /// Not the opinion of an Action Safety service on this action.
+    #[error("not an opinion on this payment")]
+    Opinion,
+    /// The payment can't be put into the words of the service.
+    #[error("the payment is longer than the service can be told")]
+    Question,
 }
 
 impl Failure {
@@ -253,17 +266,21 @@ pub enum BackendName {
     /// Two files of the operator; nothing leaves the host.
     #[default]
     Local,
+    /// An Action Safety service. It can only object, so nobody can choose it as the one that says GO.
+    #[serde(skip_deserializing)]
+    ActionSafety,
 }
 
 impl BackendName {
     /// Every backend.
-    pub const ALL: &'static [BackendName] = &[BackendName::Blackwall, BackendName::Local];
+    pub const ALL: &'static [BackendName] = &[BackendName::Blackwall, BackendName::Local, BackendName::ActionSafety];
 
     /// The label in configuration, metrics and audit events.
     pub const fn as_str(self) -> &'static str {
         match self {
             BackendName::Blackwall => "blackwall",
             BackendName::Local => "local",
+            BackendName::ActionSafety => "action_safety",
         }
     }
 }
@@ -281,4 +298,9 @@ pub trait Backend: Send + Sync {
 
     /// Asks once.
     async fn ask(&self, question: &Question) -> Result<Answer, Failure>;
+
+    /// The same, with whose word it is where several are asked.
+    async fn consult(&self, question: &Question) -> (BackendName, Result<Answer, Failure>) {
+        (self.name(), self.ask(question).await)
+    }
 }

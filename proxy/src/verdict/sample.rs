@@ -45,6 +45,7 @@ pub(crate) fn claim() -> Claim {
         valid_after: 0,
         valid_before: 2_000_000_000,
         resource: Resource {
+            method: "POST".into(),
             scheme: "https",
             authority: Authority::parse("api.example.com", Some(443)).expect("authority"),
             path: "/v1/data".into(),

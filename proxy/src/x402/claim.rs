@@ -130,6 +130,8 @@ shown_as_hex!(PaymentHash, NonceHash, IdentifierHash, RequestHash);
 /// What the payment buys, without user information, query and fragment: secrets live there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resource {
+    /// The request's method.
+    pub method: Box<str>,
     /// `http` or `https`; `mcp` for a tool that is called by name.
     pub scheme: &'static str,
     /// Host and port of the request.

@@ -84,6 +84,7 @@ impl<'r> PaymentRequest<'r> {
             Carrier::Head | Carrier::Task(_) | Carrier::Reading(_) | Carrier::Prompt(_) => (self.scheme.as_str(), self.path.to_owned()),
         };
         Resource {
+            method: self.method.into(),
             scheme,
             authority: self.authority.clone(),
             path,

@@ -46,6 +46,21 @@ impl ServiceUrl {
         PathAndQuery::from_maybe_shared(format!("{}{path}", self.base).into_bytes())
     }
 
+    /// Whether it is an origin alone, without a base path.
+    pub fn is_bare(&self) -> bool {
+        self.base.is_empty()
+    }
+
+    /// `https://host`, or `https://host:port` where that is not the scheme's own.
+    pub fn origin(&self) -> String {
+        let (security, authority) = (self.destination.security(), self.destination.authority());
+        if authority.port == security.default_port() {
+            format!("{}://{}", security.scheme(), authority.host)
+        } else {
+            format!("{}://{authority}", security.scheme())
+        }
+    }
+
     /// Whether the service is reached in clear over a network, where someone on the way could answer in its name.
     pub fn is_cleartext_beyond_loopback(&self) -> bool {
         let local = match &self.destination.authority().host {

@@ -197,6 +197,7 @@ pub fn judge_offer(asked: &Asked, request: &PaymentRequest<'_>, terms: &Terms) -
     check_domain(allowed, &asked.extra)?;
     check_price(terms, request, allowed, asked.pay_to, asked.amount)?;
     Ok(Question {
+        scheme: asked.scheme,
         asset: allowed.asset.clone(),
         amount: asked.amount,
         payee: asked.pay_to,

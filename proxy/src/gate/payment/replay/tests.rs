@@ -23,6 +23,7 @@ fn claim(nonce: u8, payment: u8, request: u8) -> Claim {
         valid_after: 0,
         valid_before: NOW + 60,
         resource: Resource {
+            method: "POST".into(),
             scheme: "https",
             authority: Authority::parse("a.test:443", None).unwrap(),
             path: "/".to_owned(),
