@@ -24,6 +24,8 @@ pub struct PaymentsConfig {
     pub payers: Vec<String>,
     /// Exact prices. When one names the request's URL, the payment must match one of that URL whole.
     pub pins: Vec<PinConfig>,
+    /// Whether only what is pinned may be paid. Default `false`: elsewhere the lists and ceilings decide.
+    pub pinned_only: Option<bool>,
     /// Only `exact` is supported.
     pub schemes: Option<Vec<String>>,
     /// Whether a payment has to answer a 402 that passed here, for the same request, once and in time. Default `true`.

@@ -37,6 +37,11 @@ pub fn stanza() -> Value {
                     },
                 },
             },
+            "pinned_only": {
+                "type": "boolean",
+                "default": false,
+                "description": "Whether only URLs that a pin names may be paid; elsewhere the lists and the ceiling decide.",
+            },
             "schemes": {
                 "type": "array",
                 "items": { "enum": ["exact"] },

@@ -5,13 +5,14 @@ use serde_json::{Map, Value};
 use super::config::PaymentsConfig;
 use super::terms::{Terms, TermsError};
 
-pub(super) const FIELDS: [&str; 13] = [
+pub(super) const FIELDS: [&str; 14] = [
     "networks",
     "assets",
     "max_amount",
     "payees",
     "payers",
     "pins",
+    "pinned_only",
     "schemes",
     "require_challenge",
     "screen_challenges",
