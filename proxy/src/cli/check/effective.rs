@@ -7,6 +7,7 @@ use tollgate_policy::effective::{Indent, Writer, effective, scalar};
 use super::operator::Operator;
 use crate::cli::CliError;
 use crate::gate::payment::ChallengeRule;
+use crate::gate::payment::rate::RateConfig;
 use crate::gate::payment::terms::{DEFAULT_CLOCK_SKEW, DEFAULT_MAX_AMOUNT, DEFAULT_MAX_TIMEOUT, Terms};
 use crate::gate::rail::list::{Kind, List};
 use crate::serve::{PolicyPaths, StartError};
@@ -129,6 +130,8 @@ fn payments(writer: &mut Writer, operator: &Operator) -> Result<(), CliError> {
         let text = format!("pin: {} {} pays {} exactly {}", pin.method, pin.url, pin.pay_to, pin.amount);
         writer.note(one, &format!("{text} ({own})"));
     }
+    let pinned_only = config.pinned_only.unwrap_or_default();
+    writer.line(one, format!("pinned_only: {pinned_only}"), origin(config.pinned_only.is_some(), ""));
     let Enabled {
         schemes,
         extensions,
@@ -171,6 +174,16 @@ fn payments(writer: &mut Writer, operator: &Operator) -> Result<(), CliError> {
     ] {
         let duration = format_duration(given.unwrap_or(default));
         writer.line(one, format!("{key}: {duration}"), origin(given.is_some(), ""));
+    }
+    let RateConfig { per_payee, window } = config.rate;
+    writer.line(
+        one,
+        format!("rate: {{ per_payee: {per_payee}, window: {} }}", format_duration(window)),
+        origin(config.rate != RateConfig::default(), ""),
+    );
+    match &config.store {
+        Some(store) => writer.line(one, format!("store: {}", scalar(&store.display().to_string())), &own),
+        None => writer.note(one, "store: not given, so a restart forgets used payments"),
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use tollgate_policy::compare::{ConfigChange, Effect};
 
 use super::challenges::{ChallengeRule, ScreeningRule};
 use super::layer::AssetKey;
-use super::pins::Pin;
+use super::pins::{Pin, PinTable, Unpinned};
 use super::terms::{AllowedAsset, Terms};
 use crate::x402::address::Address;
 use crate::x402::enabled::{ContractWallets, Enabled};
@@ -124,8 +124,22 @@ impl Changes {
         }
     }
 
-    /// The first pin of a URL shuts out every other price there; a further one lets another in.
-    fn pins(&mut self, old: &[Pin], new: &[Pin]) {
+    /// The first pin of a URL shuts out every other price there; a further one lets another in. Where only pins are paid, each lets one in.
+    fn pins(&mut self, old: &[PinTable], new: &[PinTable]) {
+        let strict = |tables: &[PinTable]| tables.iter().any(|table| table.unpinned == Unpinned::Refused);
+        let pins = |tables: &[PinTable]| tables.iter().flat_map(|table| table.pins.clone()).collect::<Vec<Pin>>();
+        let only_pins = match (strict(old), strict(new)) {
+            (true, false) => {
+                self.widens("URLs without a pin may be paid");
+                false
+            }
+            (false, true) => {
+                self.narrows("only URLs with a pin may be paid");
+                false
+            }
+            (both, _) => both,
+        };
+        let (old, new) = (pins(old), pins(new));
         for added in new.iter().filter(|pin| !old.contains(pin)) {
             if old.is_empty() {
                 self.narrows(format!("the pin {added} is added"));
@@ -134,7 +148,11 @@ impl Changes {
             }
         }
         for gone in old.iter().filter(|pin| !new.contains(pin)) {
-            self.widens(format!("the pin {gone} is gone"));
+            if only_pins {
+                self.narrows(format!("the pin {gone} is gone"));
+            } else {
+                self.widens(format!("the pin {gone} is gone"));
+            }
         }
     }
 
@@ -150,7 +168,7 @@ impl Changes {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use serde_json::{Value, json};
 
@@ -171,6 +189,11 @@ mod tests {
         );
         let usdc = "eip155:8453/0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
         let pin = |amount: &str| json!({ "pins": [ { "method": "GET", "url": "https://s.example/p", "payTo": a, "amount": amount } ] });
+        let only_pin = |amount: &str| {
+            let mut config = pin(amount);
+            config["pinned_only"] = json!(true);
+            config
+        };
         for (narrow, wide, text) in [
             (json!({}), json!({ "max_amount": "2.00" }), "up to 2"),
             (json!({ "max_amount": "0.5" }), json!({}), "up to 1"),
@@ -186,6 +209,7 @@ mod tests {
                 &format!("payee {b} is added"),
             ),
             (pin("0.01"), json!({}), "the pin GET "),
+            (only_pin("0.01"), pin("0.01"), "URLs without a pin may be paid"),
             (json!({}), json!({ "allow_http_resource": true }), "a seller may announce"),
             (json!({}), json!({ "schemes": ["exact", "upto"] }), "scheme upto is added"),
             (

@@ -24,6 +24,8 @@ pub struct PaymentsConfig {
     pub payers: Vec<String>,
     /// Exact prices. When one names the request's URL, the payment must match one of that URL whole.
     pub pins: Vec<PinConfig>,
+    /// Whether only what is pinned may be paid. Default `false`: elsewhere the lists and ceilings decide.
+    pub pinned_only: Option<bool>,
     /// The schemes whose payments are judged, by the names of [`Scheme`](crate::x402::scheme::Scheme). Default `exact` alone.
     pub schemes: Option<Vec<String>>,
     /// The extensions that give somebody more than the payment and may come along, by their names on the wire. Default none.

@@ -3,7 +3,7 @@
 use tollgate_policy::Reason;
 
 use super::challenges::ChallengeMemory;
-use super::pins;
+use super::pins::Priced;
 use super::terms::{AllowedAsset, Terms};
 use crate::verdict::Question;
 use crate::x402::address::Address;
@@ -252,7 +252,14 @@ fn check_price(
             ),
         ));
     }
-    pins::check(&terms.pins, request, terms.http_resource, payee, amount, allowed.asset.decimals)
+    let priced = Priced {
+        request,
+        http: terms.http_resource,
+        payee,
+        amount,
+        decimals: allowed.asset.decimals,
+    };
+    terms.pins.iter().try_for_each(|table| table.check(&priced))
 }
 
 /// The signature must be usable now, and for no longer than was offered and than we allow: a signature that outlives its verdict is a blank

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::config::{AssetDefinition, PaymentsConfig};
-use super::pins::Pin;
+use super::pins::{Pin, PinTable, Unpinned};
 use super::terms::TermsError;
 use crate::x402::address::Address;
 use crate::x402::amount::DecimalAmount;
@@ -29,7 +29,7 @@ pub(super) struct Layer {
     pub(super) max_amount: Option<DecimalAmount>,
     pub(super) payees: Option<BTreeSet<Address>>,
     pub(super) payers: Option<BTreeSet<Address>>,
-    pub(super) pins: Vec<Pin>,
+    pub(super) pins: PinTable,
     pub(super) require_challenge: Option<bool>,
     pub(super) screen_challenges: Option<bool>,
     pub(super) http_resource: Option<bool>,
@@ -151,16 +151,7 @@ impl Layer {
             max_amount,
             payees: addresses(&config.payees, "/payees", errors),
             payers: addresses(&config.payers, "/payers", errors),
-            pins: config
-                .pins
-                .iter()
-                .enumerate()
-                .filter_map(|(index, pin)| {
-                    Pin::parse(pin)
-                        .map_err(|(member, message)| push(errors, format!("/pins/{index}/{member}"), message))
-                        .ok()
-                })
-                .collect(),
+            pins: pin_table(config, errors),
             require_challenge: config.require_challenge,
             screen_challenges: config.screen_challenges,
             http_resource: config.allow_http_resource,
@@ -186,6 +177,28 @@ impl Layer {
             clock_skew: config.clock_skew,
         }
     }
+}
+
+fn pin_table(config: &PaymentsConfig, errors: &mut Vec<TermsError>) -> PinTable {
+    let mut pins = Vec::new();
+    for (index, pin) in config.pins.iter().enumerate() {
+        match Pin::parse(pin) {
+            Ok(pin) => pins.push(pin),
+            Err((member, message)) => push(errors, format!("/pins/{index}/{member}"), message),
+        }
+    }
+    let unpinned = match config.pinned_only {
+        Some(true) => Unpinned::Refused,
+        Some(false) | None => Unpinned::Open,
+    };
+    if unpinned == Unpinned::Refused && config.pins.is_empty() {
+        push(
+            errors,
+            "/pinned_only",
+            "without `pins` this would allow no payment; list them beside it",
+        );
+    }
+    PinTable { pins, unpinned }
 }
 
 fn list<T: Ord>(

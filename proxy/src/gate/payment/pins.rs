@@ -51,32 +51,73 @@ impl std::fmt::Display for Pin {
     }
 }
 
-/// Checks a payment against the pins. If none names the URL, it passes here; otherwise one has to match whole. A lower price than pinned is
-/// refused like a higher one: nobody honest asks for it, and it would make the pin a mere limit.
-pub(super) fn check(
-    pins: &[Pin],
-    request: &PaymentRequest<'_>,
-    http: HttpResource,
-    payee: Address,
-    amount: AtomicAmount,
-    decimals: u8,
-) -> Result<(), PaymentRefusal> {
-    let mut refusal = None;
-    for pin in pins.iter().filter(|pin| pin.url.names(request, http)) {
-        let why = if pin.method != request.method {
-            PaymentRefusal::mismatch("the URL is pinned for another method")
-        } else if pin.pay_to != payee {
-            PaymentRefusal::new(Reason::PaymentPayeeNotAllowed, "the payee is not the one pinned for this URL")
-        } else {
-            match pin.amount.to_atomic(decimals) {
-                Ok(pinned) if pinned == amount => return Ok(()),
-                Ok(pinned) if amount > pinned => {
-                    PaymentRefusal::new(Reason::PaymentOverLimit, "the amount is over the price pinned for this URL")
-                }
-                _ => PaymentRefusal::mismatch("the amount is not the price pinned for this URL"),
-            }
+/// What becomes of a payment for a URL that no pin names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unpinned {
+    /// The lists and ceilings decide.
+    #[default]
+    Open,
+    /// It is refused: only what is pinned may be paid.
+    Refused,
+}
+
+/// The pins of one configuration. Where two configurations speak, a payment has to pass both tables: a policy's author could otherwise pin
+/// another payee beside the operator's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PinTable {
+    /// In the order of the file.
+    pub pins: Vec<Pin>,
+    /// Whether others may be paid.
+    pub unpinned: Unpinned,
+}
+
+/// A payment, or an offer, as far as pins are about it.
+#[derive(Clone, Copy)]
+pub(super) struct Priced<'r> {
+    pub(super) request: &'r PaymentRequest<'r>,
+    pub(super) http: HttpResource,
+    pub(super) payee: Address,
+    pub(super) amount: AtomicAmount,
+    pub(super) decimals: u8,
+}
+
+impl PinTable {
+    /// If no pin names the URL, the table's mode decides; otherwise one has to match whole. A lower price than pinned is refused like a higher
+    /// one: nobody honest asks for it, and it would make the pin a mere limit.
+    pub(super) fn check(&self, paid: &Priced<'_>) -> Result<(), PaymentRefusal> {
+        let mut refusal = match self.unpinned {
+            Unpinned::Open => None,
+            Unpinned::Refused => Some(PaymentRefusal::new(
+                Reason::PaymentPayeeNotAllowed,
+                "the URL is not pinned, and only pinned ones are paid",
+            )),
         };
-        refusal = Some(why);
+        for pin in self.pins.iter().filter(|pin| pin.url.names(paid.request, paid.http)) {
+            match pin.check(paid) {
+                Ok(()) => return Ok(()),
+                Err(why) => refusal = Some(why),
+            }
+        }
+        refusal.map_or(Ok(()), Err)
     }
-    refusal.map_or(Ok(()), Err)
+}
+
+impl Pin {
+    fn check(&self, paid: &Priced<'_>) -> Result<(), PaymentRefusal> {
+        if self.method != paid.request.method {
+            return Err(PaymentRefusal::mismatch("the URL is pinned for another method"));
+        }
+        if self.pay_to != paid.payee {
+            let detail = "the payee is not the one pinned for this URL";
+            return Err(PaymentRefusal::new(Reason::PaymentPayeeNotAllowed, detail));
+        }
+        match self.amount.to_atomic(paid.decimals) {
+            Ok(pinned) if pinned == paid.amount => Ok(()),
+            Ok(pinned) if paid.amount > pinned => {
+                let detail = "the amount is over the price pinned for this URL";
+                Err(PaymentRefusal::new(Reason::PaymentOverLimit, detail))
+            }
+            _ => Err(PaymentRefusal::mismatch("the amount is not the price pinned for this URL")),
+        }
+    }
 }

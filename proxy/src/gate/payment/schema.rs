@@ -42,6 +42,11 @@ pub fn stanza() -> Value {
                     },
                 },
             },
+            "pinned_only": {
+                "type": "boolean",
+                "default": false,
+                "description": "Whether only URLs that a pin names may be paid; elsewhere the lists and the ceiling decide.",
+            },
             "schemes": some_of(
                 Scheme::ALL.map(Scheme::as_str).into(),
                 &[Scheme::Exact.as_str()],

@@ -5,13 +5,14 @@ use serde_json::{Map, Value};
 use super::config::PaymentsConfig;
 use super::terms::{Terms, TermsError};
 
-pub(super) const FIELDS: [&str; 15] = [
+pub(super) const FIELDS: [&str; 16] = [
     "networks",
     "assets",
     "max_amount",
     "payees",
     "payers",
     "pins",
+    "pinned_only",
     "schemes",
     "allow_extensions",
     "allow_smart_wallets",

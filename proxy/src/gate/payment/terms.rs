@@ -2,8 +2,8 @@
 //!
 //! Two layers may speak: the operator's file and the policy author's stanza. Where only one says something, that holds; where both do, the
 //! narrower holds: schemes, extensions, networks, assets, payees and payers intersect, `max_amount`, `max_timeout` and `clock_skew` take the
-//! smaller, `allow_smart_wallets`, `allow_http_resource`, `require_challenge: false` and `screen_challenges: false` need both. Pins of both
-//! layers apply. So a stanza can narrow, or settle what the operator left open, but never open what the operator's file forbids. Only the
+//! smaller, `allow_smart_wallets`, `allow_http_resource`, `require_challenge: false` and `screen_challenges: false` need both. A payment
+//! has to pass the pins of each. So a stanza can narrow, or settle what the operator left open, but never open what the operator's file forbids. Only the
 //! operator can define assets: decimals decide how much a limit is worth.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::challenges::{ChallengeRule, ScreeningRule};
 use super::config::PaymentsConfig;
 use super::layer::{self, AssetKey, Layer, known_assets, push};
-use super::pins::Pin;
+use super::pins::PinTable;
 use crate::x402::address::Address;
 use crate::x402::amount::DecimalAmount;
 use crate::x402::assets;
@@ -61,7 +61,7 @@ pub struct Terms {
     pub(super) assets: BTreeMap<(Caip2, Address), AllowedAsset>,
     pub(super) payees: Option<BTreeSet<Address>>,
     pub(super) payers: Option<BTreeSet<Address>>,
-    pub(super) pins: Vec<Pin>,
+    pub(super) pins: Vec<PinTable>,
     pub(super) challenge: ChallengeRule,
     pub(super) screening: Option<ScreeningRule>,
     pub(super) http_resource: HttpResource,
@@ -190,7 +190,7 @@ fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Asset>, enabled: Enabled
         enabled,
         payees: intersection(layers.iter().filter_map(|layer| layer.payees.as_ref())),
         payers: intersection(layers.iter().filter_map(|layer| layer.payers.as_ref())),
-        pins: layers.iter().flat_map(|layer| layer.pins.iter().cloned()).collect(),
+        pins: layers.iter().map(|layer| layer.pins.clone()).collect(),
         challenge: match layers.iter().filter_map(|layer| layer.require_challenge).collect::<Vec<_>>() {
             given if !given.is_empty() && given.iter().all(|required| !*required) => ChallengeRule::Optional,
             _ => ChallengeRule::Required,

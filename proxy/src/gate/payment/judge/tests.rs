@@ -250,6 +250,10 @@ fn the_operators_lists_limits_and_pins_hold() {
     let payee = "0x209693bc6afc0c5328ba36faf03c514ef312287c";
     let other = "0x857b06519e91e3a54538791bdbb0e22373e36b66";
     let pin = |method: &str, url: &str, pay_to: &str, amount: &str| json!({"pins": [{"method": method, "url": url, "payTo": pay_to, "amount": amount}]});
+    let pinned_only = |mut config: Value| {
+        config["pinned_only"] = json!(true);
+        config
+    };
     let url = "http://127.0.0.1:4201/paid";
     let vector = load("v2-exact-evm-eip3009-py-requests-get");
     let wallet = text(&vector, "/expected_claim/payer");
@@ -276,6 +280,11 @@ fn the_operators_lists_limits_and_pins_hold() {
         (pin("GET", url, other, "0.01"), Some(Reason::PaymentPayeeNotAllowed)),
         (pin("GET", url, payee, "0.009"), Some(Reason::PaymentOverLimit)),
         (pin("GET", url, payee, "0.02"), Some(Reason::PaymentMismatch)),
+        (pinned_only(pin("GET", url, payee, "0.01")), None),
+        (
+            pinned_only(pin("GET", "http://127.0.0.1:4201/elsewhere", payee, "0.01")),
+            Some(Reason::PaymentPayeeNotAllowed),
+        ),
     ] {
         let result = judge(&vector, &terms(config.clone()), captured_at(&vector));
         assert_eq!(result.err().map(|refusal| refusal.reason), expected, "{config}");
@@ -416,5 +425,24 @@ fn a_second_payment_cannot_ride_in_the_unsigned_parts_of_the_first() {
             matches!(reason, Err(Reason::PaymentConflicting | Reason::PaymentMalformed)),
             "{member}: {reason:?}"
         );
+    }
+}
+
+#[test]
+fn a_policy_cannot_pin_another_payee_or_price_beside_the_operators() {
+    let payee = "0x209693bc6afc0c5328ba36faf03c514ef312287c";
+    let other = "0x857b06519e91e3a54538791bdbb0e22373e36b66";
+    let pin = |pay_to: &str, amount: &str| json!({"pins": [{"method": "GET", "url": "http://127.0.0.1:4201/paid", "payTo": pay_to, "amount": amount}]});
+    let vector = load("v2-exact-evm-eip3009-py-requests-get");
+    for (operator, stanza, expected) in [
+        (pin(payee, "0.01"), pin(payee, "0.01"), None),
+        (pin(other, "0.01"), pin(payee, "0.01"), Some(Reason::PaymentPayeeNotAllowed)),
+        (pin(payee, "0.01"), pin(other, "0.01"), Some(Reason::PaymentPayeeNotAllowed)),
+        (pin(payee, "0.02"), pin(payee, "0.01"), Some(Reason::PaymentMismatch)),
+    ] {
+        let config = |value: &Value| serde_json::from_value(value.clone()).unwrap();
+        let terms = Terms::narrowed(&config(&operator), &config(&stanza)).unwrap();
+        let result = judge(&vector, &terms, captured_at(&vector));
+        assert_eq!(result.err().map(|refusal| refusal.reason), expected, "{operator} {stanza}");
     }
 }

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 use serde_json::{Value, json};
 
 use super::super::stanza::{validate_stanza, validate_stanza_with};
@@ -31,6 +31,16 @@ fn defaults_are_usdc_on_base_and_its_test_network_up_to_one() {
         (terms.payees, terms.payers, terms.http_resource),
         (None, None, HttpResource::Refused)
     );
+}
+
+#[test]
+fn paying_only_what_is_pinned_needs_pins() {
+    let mistakes = |value: Value| Terms::operator(&config(value)).err().map(|errors| errors[0].pointer.clone());
+    let pin =
+        json!({ "method": "POST", "url": "https://s.example/p", "payTo": "0x209693bc6afc0c5328ba36faf03c514ef312287c", "amount": "0.01" });
+    assert_eq!(mistakes(json!({ "pinned_only": true })), Some("/pinned_only".to_owned()));
+    assert_eq!(mistakes(json!({ "pinned_only": true, "pins": [pin] })), None);
+    assert_eq!(mistakes(json!({ "pinned_only": false })), None);
 }
 
 #[test]
