@@ -12,6 +12,7 @@ mod claims;
 mod credentials;
 mod local;
 mod replay;
+mod schemes;
 mod screening;
 mod seller;
 mod stanza;
