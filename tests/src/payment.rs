@@ -1,5 +1,8 @@
 //! A wallet with a throwaway key, and the payments that the SDKs would make with it: x402 v1 and v2, scheme `exact`, EIP-3009 on
-//! Base Sepolia USDC. Payments come out as JSON that a test may bend before it is encoded.
+//! Base Sepolia USDC. Payments come out as JSON that a test may bend before it is encoded. The other schemes are in rooms of their own.
+
+pub mod permit2;
+pub mod solana;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -130,7 +133,11 @@ impl Wallet {
 
     /// The EIP-712 signature of `terms` under the USDC domain, 65 bytes in hex.
     pub fn sign(&self, terms: &Terms) -> String {
-        let (signature, recovery) = self.key.sign_prehash_recoverable(&terms.digest(&self.address)).expect("32 bytes");
+        self.sign_digest(&terms.digest(&self.address))
+    }
+
+    fn sign_digest(&self, digest: &[u8; 32]) -> String {
+        let (signature, recovery) = self.key.sign_prehash_recoverable(digest).expect("32 bytes");
         format!("0x{}{:02x}", hex::encode(signature.to_bytes()), 27 + recovery.to_byte())
     }
 

@@ -87,9 +87,8 @@ pub fn parse(extensions: Option<&Value<'_>>, enabled: &Enabled) -> Result<Carrie
                 Extension::Eip2612GasSponsoring => carried.allowances.extend(allowance::permit(value)?),
                 Extension::Erc20ApprovalGasSponsoring => carried.allowances.extend(allowance::transaction(value)?),
             },
-            (_, Some(_)) => return Err(refused()),
             (name, None) if HARMLESS.contains(&name) => {}
-            (_, None) => return Err(refused()),
+            _ => return Err(refused()),
         }
     }
     Ok(carried)

@@ -96,10 +96,12 @@ mod tests {
             .map(|refusal| refusal.reason)
     }
 
+    type Bend = fn(&mut Value);
+
     #[test]
     fn a_sign_in_goes_to_the_site_that_it_is_for_and_nowhere_else() {
         assert_eq!(outcome(|_| {}), None);
-        let bends: [(&str, fn(&mut Value), Reason); 10] = [
+        let bends: [(&str, Bend, Reason); 10] = [
             (
                 "another domain",
                 |d| d["domain"] = json!("bank.example.test"),

@@ -11,6 +11,7 @@ mod git;
 mod graphql;
 mod mcp;
 mod plain;
+mod schemes;
 mod served;
 mod shops;
 mod sockets;

@@ -15,6 +15,7 @@ mod identifiers;
 mod local;
 mod rate;
 mod replay;
+mod schemes;
 mod screening;
 mod seller;
 mod stanza;

@@ -37,7 +37,7 @@ pub fn changes(old: &Terms, new: &Terms) -> Vec<ConfigChange> {
     changes.members("extension", &old.enabled.extensions, extensions);
     match (old.enabled.contract_wallets, contract_wallets) {
         (ContractWallets::Refused, ContractWallets::Allowed) => {
-            changes.widens("contract wallets may pay, whose signatures are not checked")
+            changes.widens("contract wallets may pay, whose signatures are not checked");
         }
         (ContractWallets::Allowed, ContractWallets::Refused) => changes.narrows("contract wallets may no longer pay"),
         _ => {}

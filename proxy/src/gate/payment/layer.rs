@@ -93,13 +93,13 @@ fn defined(definition: &AssetDefinition, at: &str, errors: &mut Vec<TermsError>)
             push("name", "tokens on Solana have no EIP-712 domain".to_owned());
             return None;
         }
-        (Caip2::Solana(_), name) => match name.map_or(Some(TokenProgram::Token), TokenProgram::named) {
-            Some(program) => Token::Mint(program),
-            None => {
+        (Caip2::Solana(_), name) => {
+            let Some(program) = name.map_or(Some(TokenProgram::Token), TokenProgram::named) else {
                 push("token_program", "expected `spl-token` or `token-2022`".to_owned());
                 return None;
-            }
-        },
+            };
+            Token::Mint(program)
+        }
     };
     Some(Asset {
         network,

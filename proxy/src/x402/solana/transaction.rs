@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
             length |= usize::from(byte & 0x7f) << (7 * place);
             if byte & 0x80 == 0 {
                 let shortest = byte != 0 || place == 0;
-                return if shortest && length <= usize::from(u16::MAX) {
+                return if shortest && u16::try_from(length).is_ok() {
                     Ok(length)
                 } else {
                     Err(TransactionError::Length)

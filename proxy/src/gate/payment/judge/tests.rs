@@ -13,6 +13,11 @@ use crate::x402::detect::find;
 use crate::x402::enabled::Enabled;
 use crate::x402::resource::UrlScheme;
 
+mod allowances;
+mod permit2;
+mod solana;
+mod wallets;
+
 const EXACT_EIP3009: [&str; 6] = [
     "v1-exact-evm-eip3009-js-legacy-fetch",
     "v1-exact-evm-eip3009-py-requests",
@@ -68,6 +73,36 @@ fn payments_of_every_sdk_give_the_expected_claim() {
         );
         let shown = format!("{claim:?}");
         assert!(!shown.contains(text(expected, "/nonce").trim_start_matches("0x")), "{name}");
+    }
+}
+
+#[test]
+fn payments_of_the_other_schemes_give_the_expected_claim_where_they_are_switched_on() {
+    let terms = terms(json!({ "schemes": ["exact-permit2", "upto", "exact-svm"] }));
+    for (name, scheme, now) in [
+        ("v2-exact-evm-permit2-js", "exact-permit2", Some("/expected_claim/deadline")),
+        ("v2-upto-evm-permit2-py", "upto", Some("/expected_claim/deadline")),
+        ("v2-exact-svm-py", "exact-svm", None),
+    ] {
+        let vector = load(name);
+        let expected = &vector["expected_claim"];
+        let before = now.map(|pointer| text(&vector, pointer).parse::<u64>().unwrap());
+        let now = before.map_or(1_796_073_600, |before| before - 60);
+        let claim = judge(&vector, &terms, now)
+            .unwrap_or_else(|refusal| panic!("{name}: {refusal}"))
+            .unwrap();
+        assert_eq!(claim.scheme.as_str(), scheme, "{name}");
+        assert_eq!(claim.asset.network.to_string(), text(expected, "/chain"), "{name}");
+        for (found, pointer) in [
+            (claim.asset.address, "/asset"),
+            (claim.payee, "/counterparty"),
+            (claim.payer, "/payer"),
+        ] {
+            assert_eq!(Ok(found), Address::parse(text(expected, pointer)), "{name} {pointer}");
+        }
+        assert_eq!(claim.amount.to_string(), text(expected, "/amount"), "{name}");
+        assert_eq!(claim.valid_before, before.unwrap_or(now + LONGEST_LIFE), "{name}");
+        assert_eq!(claim.resource.to_string(), text(expected, "/resource"), "{name}");
     }
 }
 

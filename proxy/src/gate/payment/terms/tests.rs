@@ -283,9 +283,10 @@ fn a_defined_asset_is_of_one_kind() {
     ] {
         let mut definition = definition;
         definition["decimals"] = json!(6);
-        let pointers: Vec<_> = Terms::operator(&config(json!({ "asset_definitions": [definition] })))
-            .map(|_| Vec::new())
-            .unwrap_or_else(|errors| errors.into_iter().map(|error| error.pointer).collect());
+        let errors = Terms::operator(&config(json!({ "asset_definitions": [definition] })))
+            .err()
+            .unwrap_or_default();
+        let pointers: Vec<_> = errors.into_iter().map(|error| error.pointer).collect();
         let expected: Vec<_> = expected
             .into_iter()
             .map(|member| format!("/asset_definitions/0/{member}"))
