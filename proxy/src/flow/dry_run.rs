@@ -101,10 +101,6 @@ impl DryEngine {
         } else if let Some(addresses) = self.resolver.known(&head.destination.authority().host) {
             self.gate.judge_addresses(&route, head.destination.authority(), &addresses)?;
         }
-        if wire.asks == Asks::Message {
-            *stage = Stage::Message;
-            return self.message(rules, &head, &route, request, run);
-        }
         *stage = Stage::Payment;
         let claim = self.payment(rules, &head, &wire.head, request.at.unwrap_or_else(now), run)?;
         *stage = Stage::Body;
@@ -118,6 +114,10 @@ impl DryEngine {
         }
         *stage = Stage::Credentials;
         self.credentials(&head, &wire.head, run)?;
+        if wire.asks == Asks::Message {
+            *stage = Stage::Message;
+            return self.message(rules, &head, &route, request, run);
+        }
         Ok(pass)
     }
 
@@ -272,6 +272,10 @@ impl DryEngine {
         asked: &DryRequest<'_>,
         run: &mut DryRun,
     ) -> Result<Option<Route<'r>>, Denial> {
+        if wire.asks == Asks::Message {
+            // The handshake has none; what there is, is the message's.
+            return Ok(None);
+        }
         let need = Need::of(route.reading(), &self.limits);
         let bytes = body::whole(&wire.head, &asked.body, need).map_err(denial_of)?;
         let detail = match &bytes {
