@@ -169,6 +169,13 @@ impl Diagnostics {
         }
     }
 
+    /// The name of the file that this place is in, where there are several. Without its folder: denials show it to the sandbox, which has no
+    /// business with the operator's paths. Two of one name are told apart by the rule that stands beside it.
+    pub(crate) fn file_of(&self, at: Position) -> Option<&str> {
+        let name = self.names.get(at.source.index()).filter(|_| self.names.len() > 1)?;
+        name.rsplit('/').next()
+    }
+
     pub(crate) fn error(&mut self, code: Code, at: Position, message: impl Into<String>, hint: impl Into<String>) {
         self.push(Severity::Error, code, at, message.into(), hint.into());
     }

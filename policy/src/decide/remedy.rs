@@ -61,10 +61,10 @@ pub(super) fn next_steps(refusal: &Refusal, facts: &Facts<'_>) -> Vec<String> {
         return vec![format!("add a rule under network_policies:\n{}", new_rule(facts))];
     };
     let place = format!(
-        "policy '{}', endpoint {} (line {})",
+        "policy '{}', endpoint {} ({})",
         endpoint.rule_key,
         endpoint.host_text(),
-        endpoint.at.line
+        cut(&endpoint.place(endpoint.at.line))
     );
     match refusal.reason {
         Reason::HostNotAllowed => host_steps(endpoint, facts),
@@ -80,9 +80,9 @@ pub(super) fn next_steps(refusal: &Refusal, facts: &Facts<'_>) -> Vec<String> {
         Reason::OperationNotAllowed => operation_steps(endpoint, facts, &place),
         Reason::QueryNotAllowed => vec![format!("in {place}, widen the `query` of the rule for this method and path")],
         Reason::DeniedByRule => {
-            let line = refusal.denied_by.map_or(0, |label| label.at.line);
+            let rule = cut(&endpoint.place(refusal.denied_by.map_or(0, |label| label.at.line)));
             vec![format!(
-                "in {place}, narrow or remove the deny rule on line {line}: no allow rule can override it"
+                "in {place}, narrow or remove the deny rule at {rule}: no allow rule can override it"
             )]
         }
         _ => Vec::new(),
@@ -110,14 +110,17 @@ fn host_steps(endpoint: &Endpoint, facts: &Facts<'_>) -> Vec<String> {
 }
 
 fn binary_steps(endpoint: &Endpoint, facts: &Facts<'_>) -> Vec<String> {
+    let mut rule = format!("policy '{}'", endpoint.rule_key);
+    if let Some(file) = &endpoint.file {
+        let _ = write!(rule, " ({})", cut(file));
+    }
     match facts.caller {
         Caller::Identified(process) => vec![
-            format!("in policy '{}', add to binaries:\n- path: {}", endpoint.rule_key, quoted(&process.binary)),
+            format!("in {rule}, add to binaries:\n- path: {}", quoted(&process.binary)),
             "binaries are compared by the resolved path of the executable, of the caller or of one of its ancestors; a symlink in the policy stands for its target".to_owned(),
         ],
         _ => vec![format!(
-            "in policy '{}', list the binary; or, if any process may use the endpoint:\nbinaries:\n  - path: \"/**\"",
-            endpoint.rule_key
+            "in {rule}, list the binary; or, if any process may use the endpoint:\nbinaries:\n  - path: \"/**\""
         )],
     }
 }

@@ -100,6 +100,8 @@ pub(crate) struct Endpoint {
     pub(crate) addresses: AddressScope,
     pub(crate) traffic: Traffic,
     pub(crate) at: Position,
+    /// The name of the file that `at` is in, in a policy of several.
+    pub(crate) file: Option<Arc<str>>,
 }
 
 impl Endpoint {
@@ -151,6 +153,14 @@ impl Endpoint {
 
     pub(crate) fn keeps_encoded_slash(&self) -> bool {
         self.encoded_slash == EncodedSlash::Keep
+    }
+
+    /// A line of the endpoint, as texts speak of it.
+    pub(crate) fn place(&self, line: u32) -> String {
+        match &self.file {
+            None => format!("line {line}"),
+            Some(file) => format!("{file}:{line}"),
+        }
     }
 
     /// The host as written; `*` stands for any host in texts.

@@ -63,6 +63,7 @@ fn compile_into(mut section: EndpointSection, found: &mut Diagnostics) -> Option
         addresses,
         traffic: traffic?,
         at: section.at,
+        file: None,
     })
 }
 

@@ -22,6 +22,7 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
         found.append(own, section.reading);
         let id = RuleId(u32::try_from(index).unwrap_or(u32::MAX));
         let key: Arc<str> = section.key.value.as_str().into();
+        let file: Option<Arc<str>> = found.file_of(section.key.at).map(Arc::from);
         for endpoint in section.endpoints {
             let Some(parts) = endpoint::compile(endpoint, found) else {
                 continue;
@@ -30,6 +31,7 @@ pub(super) fn compile(mut sections: Vec<RuleSection>, found: &mut Diagnostics) -
                 id: EndpointId(u32::try_from(endpoints.len()).unwrap_or(u32::MAX)),
                 rule: id,
                 rule_key: Arc::clone(&key),
+                file: file.clone(),
                 ..parts
             });
         }

@@ -9,6 +9,7 @@ mod hosts;
 mod judge;
 mod operations;
 mod paths;
+mod places;
 mod robustness;
 mod rules;
 mod schema;

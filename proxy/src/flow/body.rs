@@ -240,6 +240,8 @@ async fn read_to_judge(
             let whole = if more.is_empty() { first } else { more.freeze() };
             let to_judge = match look {
                 Look::OtherThanJson => None,
+                // By what was sent, however it came: in one piece it must not be told from in several.
+                Look::Json | Look::Undecided if bytes > most => return Err(too_large(most)),
                 Look::Json | Look::Undecided => Some(coding.decode(&whole, most).map(|Decoded(bytes)| bytes)?),
             };
             return Ok(Held {

@@ -102,10 +102,6 @@ impl DryEngine {
         } else if let Some(addresses) = self.resolver.known(&head.destination.authority().host) {
             self.gate.judge_addresses(&route, head.destination.authority(), &addresses)?;
         }
-        if wire.asks == Asks::Message {
-            *stage = Stage::Message;
-            return self.message(rules, &head, &route, request, run, stage).await;
-        }
         *stage = Stage::Payment;
         let at = request.at.unwrap_or_else(now);
         let mut claim = self.payment(rules, &head, &wire.head, at, run)?;
@@ -125,6 +121,10 @@ impl DryEngine {
         }
         *stage = Stage::Credentials;
         self.credentials(&head, &wire.head, run)?;
+        if wire.asks == Asks::Message {
+            *stage = Stage::Message;
+            return self.message(rules, &head, &route, request, run, stage).await;
+        }
         Ok(pass)
     }
 
@@ -299,6 +299,10 @@ impl DryEngine {
         in_head: Option<&Claim>,
         run: &mut DryRun,
     ) -> Result<(Option<Route<'r>>, Option<Carried>), Denial> {
+        if wire.asks == Asks::Message {
+            // The handshake has none; what there is, is the message's.
+            return Ok((None, None));
+        }
         let need = Need::of(route.reading(), &self.limits);
         let bytes = body::whole(&wire.head, &asked.body, need).map_err(denial_of)?;
         let carried = match &bytes {

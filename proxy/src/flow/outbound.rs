@@ -62,7 +62,7 @@ pub(super) fn names_websocket(headers: &HeaderMap) -> bool {
 }
 
 /// An `Upgrade` field counts only where `Connection` nominates it (RFC 9110 section 7.8).
-fn asks_upgrade(headers: &HeaderMap) -> bool {
+pub(super) fn asks_upgrade(headers: &HeaderMap) -> bool {
     headers.get_all(header::CONNECTION).iter().any(|value| {
         value
             .as_bytes()

@@ -97,9 +97,10 @@ impl Gate {
     }
 
     /// Puts new rules in force. Open connections hear of it and judge themselves again.
-    pub fn replace(&self, rules: Ruleset) {
+    pub fn replace(&self, rules: impl Into<Arc<Ruleset>>) {
+        let rules = rules.into();
         let generation = rules.generation;
-        self.rules.store(Arc::new(rules));
+        self.rules.store(rules);
         self.changed.send_replace(generation);
     }
 

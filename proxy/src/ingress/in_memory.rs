@@ -12,8 +12,12 @@ use super::connect::{self, Beginning};
 use super::life::Drain;
 use super::{Ingress, h1, tunnel};
 use crate::audit::{Adapter, Protocol};
+use crate::egress::wire::{Pace, Transport, Wire};
 use crate::egress::{ClientProtocol, Security};
 use crate::flow::{Client, Connection, Record};
+
+/// Of a stream in memory.
+const NO_DESCRIPTOR: i32 = -1;
 
 /// How far a connection got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +63,8 @@ impl Ingress {
             }
             Some(Beginning::Other(_) | Beginning::Closed) => return Reached::Refusal,
         };
-        h1::serve(engine, connection, Box::new(stream), engine.limits.first_byte, drain).await;
+        let wire = Wire::new(Transport::Origin(Box::new(stream)), NO_DESCRIPTOR, Pace::Lazy);
+        h1::serve(engine, connection, Box::new(wire), engine.limits.first_byte, drain).await;
         Reached::Requests
     }
 }

@@ -5,25 +5,29 @@
 //! a table that is asked over them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod audited;
 mod generate;
+mod origin;
 mod proxy;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use http::Method;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use tollgate_policy::Policy;
+use serde_json::Value;
+use tollgate_policy::{Policy, WEBSOCKET_TEXT};
 
 use super::{Rehearsal, Settings};
 use crate::audit::Process;
 use crate::config::Config;
-use crate::flow::DryRequest;
+use crate::flow::{DryRequest, Stage};
 use crate::gate::Caller;
 use crate::gate::stanzas::Stanzas;
-use generate::Asked;
-use proxy::{Proxy, Told};
+use audited::Audited;
+use generate::{Asked, Shape};
+use proxy::{Answer, Proxy, Told};
 
 const POLICIES: usize = 500;
 const REQUESTS: usize = 200;
@@ -31,7 +35,7 @@ const REQUESTS: usize = 200;
 const CONFIG: &str = r"
 audit: { path: audit.jsonl }
 insecure: { allow_loopback: true }
-limits: { body_held: 4KiB, header_bytes: 8KiB, pool_connections: 1024, audit_unwritten: 256MiB }
+limits: { body_held: 4KiB, websocket_message: 1KiB, header_bytes: 8KiB, pool_connections: 1024, audit_unwritten: 256MiB }
 rails: { hosts: [ rail.example.com ], addresses: [ 127.0.0.3/32 ] }
 credentials: [ { placeholder: PATH, from_env: PATH, hosts: [ api.example.com ] } ]
 upstream:
@@ -54,12 +58,48 @@ struct Found {
     rule: Option<String>,
 }
 
+impl Found {
+    fn of(decision: &str, members: &Value) -> Self {
+        let text = |name: &str| members[name].as_str().map(str::to_owned);
+        Found {
+            decision: decision.to_owned(),
+            reason: text("reason_code"),
+            policy: text("policy"),
+            rule: text("rule"),
+        }
+    }
+
+    /// `allow`, or `deny:REASON`.
+    fn kind(&self) -> String {
+        match &self.reason {
+            None => self.decision.clone(),
+            Some(reason) => format!("{}:{reason}", self.decision),
+        }
+    }
+
+    /// The answer to HEAD has no body to say who decided, and a message that passed leaves no line.
+    fn without_rule(&self) -> Self {
+        Found {
+            policy: None,
+            rule: None,
+            ..self.clone()
+        }
+    }
+}
+
 /// A pair, and what the dry run and the client found.
 struct Pair {
     source: Arc<str>,
     asked: Asked,
-    dry: Found,
+    dry: Dry,
     told: Told,
+}
+
+/// What the dry run found.
+struct Dry {
+    found: Found,
+    /// The step that decided.
+    stage: Stage,
 }
 
 #[test]
@@ -81,14 +121,12 @@ async fn agree(policies: usize, requests: usize) {
     while pairs.len() < policies * requests {
         let source: Arc<str> = generate::policy(&mut rng, proxy.ports).into();
         // Policies that contradict themselves don't load.
-        let (Some(ours), Some(theirs)) = (load(&source), load(&source)) else {
-            continue;
-        };
+        let Some(policy) = load(&source) else { continue };
         generation += 1;
         let operator = &Config::default().payments;
-        let stanzas = Stanzas { operator };
-        rehearsal.engine.gate.replace(stanzas.ruleset(generation, ours));
-        proxy.replace(stanzas.ruleset(generation, theirs));
+        let rules = Arc::new(Stanzas { operator }.ruleset(generation, policy));
+        rehearsal.engine.gate.replace(rules.clone());
+        proxy.replace(rules);
         let askeds: Vec<Asked> = (0..requests).map(|_| generate::request(&mut rng, proxy.ports)).collect();
         // The proxy's threads are at it while the dry runs are made here.
         let asking = proxy.ask_all(&askeds);
@@ -126,24 +164,28 @@ fn load(source: &str) -> Option<Policy> {
     loaded.policy
 }
 
-async fn dry(rehearsal: &Rehearsal, asked: &Asked) -> Found {
+async fn dry(rehearsal: &Rehearsal, asked: &Asked) -> Dry {
     let caller = caller(asked);
     let headers = asked.headers();
+    let message = Method::from_bytes(WEBSOCKET_TEXT.as_bytes()).unwrap();
     let request = DryRequest {
-        method: &asked.method,
+        method: if asked.shape == Shape::Message { &message } else { &asked.method },
         url: &asked.url(),
         headers: &headers,
-        body: Bytes::from_static(asked.body.as_bytes()),
+        body: asked.body.clone(),
         caller: &caller,
         at: None,
     };
     let run = rehearsal.engine.judge(&request).await.unwrap();
     let answer = run.answer();
-    Found {
-        decision: answer.decision.to_owned(),
-        reason: answer.reason.map(|reason| reason.to_string()),
-        policy: answer.policy.map(str::to_owned),
-        rule: answer.rule.map(str::to_owned),
+    Dry {
+        found: Found {
+            decision: answer.decision.to_owned(),
+            reason: answer.reason.map(|reason| reason.to_string()),
+            policy: answer.policy.map(str::to_owned),
+            rule: answer.rule.map(str::to_owned),
+        },
+        stage: run.steps.last().unwrap().stage,
     }
 }
 
@@ -158,30 +200,22 @@ fn caller(asked: &Asked) -> Caller {
     }
 }
 
-fn compare(pairs: &[Pair], audited: &HashMap<String, Found>) {
+fn compare(pairs: &[Pair], audited: &Audited) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut wrong = Vec::new();
-    for Pair { source, asked, dry, told } in pairs {
-        let line = audited.get(&told.connection).unwrap();
-        let found = told.denial.as_ref().unwrap_or(line);
-        // The answer to HEAD has no body to say who decided.
-        let bare = Found {
-            policy: None,
-            rule: None,
-            ..dry.clone()
-        };
-        let same = dry == found || (asked.method == http::Method::HEAD && dry.decision == "deny" && bare == *found);
-        let line_agrees = (&line.decision, &line.reason) == (&dry.decision, &dry.reason);
-        if !same || !line_agrees {
+    for pair in pairs {
+        let Pair { source, asked, dry, told } = pair;
+        let line = audited.of(&told.connection, asked.shape);
+        if !agrees(pair, line.as_ref()) {
             wrong.push(format!(
-                "{asked:?}\n{source}\ndry {dry:?}\ntold {:?}\naudited {line:?}",
-                told.denial
+                "{asked:?}\n{source}\ndry {:?}\ntold {:?}\naudited {line:?}",
+                dry.found, told.answer
             ));
         }
-        let kind = dry
-            .reason
-            .clone()
-            .map_or_else(|| dry.decision.clone(), |reason| format!("{}:{reason}", dry.decision));
+        let kind = dry.found.kind();
+        if matches!(dry.stage, Stage::Body | Stage::Message) {
+            *seen.entry(format!("{} {kind}", asked.shape.as_str())).or_default() += 1;
+        }
         *seen.entry(kind).or_default() += 1;
     }
     let shown: Vec<_> = wrong.iter().take(3).cloned().collect();
@@ -193,4 +227,19 @@ fn compare(pairs: &[Pair], audited: &HashMap<String, Found>) {
             "{kind}: {seen:?}"
         );
     }
+}
+
+fn agrees(Pair { asked, dry, told, .. }: &Pair, line: Option<&Found>) -> bool {
+    let dry = &dry.found;
+    let bare = dry.without_rule();
+    let Some(line) = line else {
+        return matches!(told.answer, Answer::Passed) && bare.kind() == "allow";
+    };
+    let line_agrees = (&line.decision, &line.reason) == (&dry.decision, &dry.reason);
+    line_agrees
+        && match &told.answer {
+            Answer::Passed => dry == line,
+            Answer::Denied(found) => dry == found || (asked.method == Method::HEAD && dry.decision == "deny" && bare == *found),
+            Answer::Closed(reason) => dry == line && line.reason.as_ref() == Some(reason),
+        }
 }

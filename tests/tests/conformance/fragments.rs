@@ -1,7 +1,7 @@
 //! A policy of several files: joined at start, watched as one, and every finding names the right file.
 
 use serde_json::Value;
-use tollgate_tests::client::Via;
+use tollgate_tests::client::{Ask, Via};
 use tollgate_tests::policy::{self, Entry, HOST};
 use tollgate_tests::world::World;
 
@@ -49,6 +49,28 @@ async fn rules_of_all_files_count_and_files_may_come_and_go() {
     world.get(Via::AbsoluteForm, "/").await.assert_denied(403, "port_not_allowed");
     world.gate.reload(&entry("main", &[world.plain.port()])).await;
     world.get(Via::AbsoluteForm, "/").await.assert_allowed();
+}
+
+/// Where the rule is that a denial is about, without telling the sandbox where the host keeps its policies.
+#[tokio::test]
+async fn a_denial_names_the_file_of_its_remedy_and_no_folder_of_the_host() {
+    let world = world().await;
+    let fragment = world.gate.dir().join("policy.d/20-plain.yaml");
+    let rules = policy::ruled(&[world.plain.port()], &["access: read-only"]);
+    world.gate.reloaded_after(|| std::fs::write(&fragment, rules).unwrap()).await;
+    let answer = world
+        .gate
+        .fetch(Via::AbsoluteForm, &Ask::get(world.plain.port(), "/").method("POST"))
+        .await;
+    answer.assert_denied(403, "method_not_allowed");
+    let body = answer.json();
+    let steps = body["next_steps"].to_string();
+    assert!(steps.contains("(20-plain.yaml:5), write `rules` instead of `access`"), "{steps}");
+    let folder = world.gate.dir().to_str().unwrap();
+    assert!(
+        !body.to_string().contains(folder) && !body.to_string().contains("policy.d"),
+        "{body}"
+    );
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use thiserror::Error;
 use tollgate_policy::{AbsoluteForm, Authority, Reason, Target, WEBSOCKET_TEXT};
 
 use super::super::absolute_form::{AbsoluteTarget, Agreement};
+use super::super::outbound::{asks_upgrade, is_websocket};
 use super::DryRequest;
 use crate::egress::Security;
 use crate::gate::Denial;
@@ -20,6 +21,9 @@ pub enum UrlError {
     /// Blanks, control characters or bytes outside ASCII, which clients encode before they send them.
     #[error("the URL cannot be sent as it is: {0}")]
     NotSendable(String),
+    /// A message on a connection that stays an HTTP one.
+    #[error("with these fields the request opens no WebSocket, so no message can follow it")]
+    NoWebSocket,
 }
 
 /// What a dry run is about.
@@ -32,8 +36,7 @@ pub(super) enum Asks {
 }
 
 /// What every WebSocket client sends (RFC 6455 section 4.1), where the caller has not said otherwise.
-const HANDSHAKE: [(HeaderName, &str); 4] = [
-    (header::CONNECTION, "Upgrade"),
+const HANDSHAKE: [(HeaderName, &str); 3] = [
     (header::UPGRADE, "websocket"),
     (header::SEC_WEBSOCKET_VERSION, "13"),
     (header::SEC_WEBSOCKET_KEY, "dGhlIHNhbXBsZSBub25jZQ=="),
@@ -82,6 +85,9 @@ impl<'a> Wire<'a> {
         if socket || asks == Asks::Message {
             shake_hands(&mut head).map_err(unsendable)?;
         }
+        if asks == Asks::Message && !is_websocket(&head) {
+            return Err(UrlError::NoWebSocket);
+        }
         let raw = raw(&head, &sent);
         Ok(Wire {
             security,
@@ -123,6 +129,9 @@ fn origin_form(target: &Target<'_>) -> String {
 }
 
 fn shake_hands(head: &mut RequestHeader) -> pingora::Result<()> {
+    if !asks_upgrade(&head.headers) {
+        head.append_header(header::CONNECTION, "Upgrade")?;
+    }
     for (name, value) in HANDSHAKE {
         if !head.headers.contains_key(&name) {
             head.insert_header(name, value)?;

@@ -20,7 +20,7 @@ async fn handshakes_and_messages_of_websockets_are_explained() {
     let remove = file("remove.json", subscribe("mutation { remove }").as_bytes());
     let ping = file("ping.json", br#"{"type":"ping"}"#);
     let graph = "wss://graph.example.com/graphql";
-    let cases: [(&[&str], &str, Option<&str>); 18] = [
+    let cases: [(&[&str], &str, Option<&str>); 20] = [
         (&["WEBSOCKET_TEXT", graph, "--body", &told], "allow", None),
         (&["WEBSOCKET_TEXT", graph, "--body", &remove], "deny", Some("operation_not_allowed")),
         (&["WEBSOCKET_TEXT", graph, "--body", &ping], "allow", None),
@@ -86,6 +86,17 @@ async fn handshakes_and_messages_of_websockets_are_explained() {
             Some("rail_broadcast"),
         ),
         (&["WEBSOCKET_TEXT", "wss://api.example.com/v1/x", "--body", &hello], "allow", None),
+        // The handshake is judged whole before any message.
+        (
+            &["WEBSOCKET_TEXT", "wss://chat.example.com/v1/chat", "--header", "X-Payment: e30="],
+            "deny",
+            Some("payment_malformed"),
+        ),
+        (
+            &["WEBSOCKET_TEXT", "wss://chat.example.com/v1/chat", "--header", "Connection: x-mine"],
+            "allow",
+            None,
+        ),
     ];
     for (words, decision, reason) in cases {
         let (document, text) = place.explained(words).await.unwrap();
@@ -95,6 +106,9 @@ async fn handshakes_and_messages_of_websockets_are_explained() {
             "{words:?}\n{text}"
         );
     }
+    let without = ["WEBSOCKET_TEXT", "wss://chat.example.com/v1/chat", "--header", "Upgrade: h2c"];
+    let refused = place.explained(&without).await.unwrap_err();
+    assert!(refused.contains("opens no WebSocket"), "{refused}");
     let (document, text) = place
         .explained(&["WEBSOCKET_TEXT", "wss://chat.example.com/v1/feed", "--body", &hello])
         .await
