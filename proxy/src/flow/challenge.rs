@@ -24,8 +24,6 @@ use super::exchange::now;
 use super::failure::Failure;
 use super::head::Head;
 use super::payment::{self, payment_request};
-pub(super) use events::{EventScreen, Refused};
-pub(super) use rpc::Expected;
 use super::record::Record;
 use super::send::{Sent, in_time, or_gone};
 use crate::gate::payment::challenges::{ChallengeRule, ScreeningRule};
@@ -38,6 +36,8 @@ use crate::x402::challenge::{Asked, Challenge, ChallengeError, MAX_CHALLENGE_BYT
 use crate::x402::claim::{AtomicAmount, EvmAddress, RequestHash};
 use crate::x402::network::Caip2;
 use crate::x402::resource::PaymentRequest;
+pub(super) use events::{EventScreen, Refused};
+pub(super) use rpc::Expected;
 
 /// v2's challenge.
 const PAYMENT_REQUIRED: &str = "payment-required";
@@ -107,10 +107,7 @@ impl<'a> Screening<'a> {
             versions.push(challenge.version);
             let may_be_paid = |asked: &&Asked| payable.is_none_or(|payable| payable.contains(&purchase(asked)));
             let offers = challenge.asked().filter(may_be_paid).cloned().collect();
-            self.engine
-                .gate
-                .challenges()
-                .remember(request, challenge.version, offers, now());
+            self.engine.gate.challenges().remember(request, challenge.version, offers, now());
         }
     }
 }

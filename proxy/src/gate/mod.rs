@@ -185,12 +185,7 @@ impl Gate {
 
     /// A client's text message on a WebSocket: rail by name, route by the method that stands for messages or by the operations in the
     /// message, rail by what it asks for; with the payment that it carries. `request` is the handshake's under that method.
-    pub fn judge_message<'r>(
-        &self,
-        rules: &'r Ruleset,
-        request: &Request<'_>,
-        text: &str,
-    ) -> Result<(Route<'r>, Option<Carried>), Denial> {
+    pub fn judge_message<'r>(&self, rules: &'r Ruleset, request: &Request<'_>, text: &str) -> Result<(Route<'r>, Option<Carried>), Denial> {
         let authority = request.destination.authority();
         refuse_rail(self.standing.rails.destination(&authority.host, authority.port))?;
         let route = match message::read(rules, request, text)? {
@@ -205,7 +200,10 @@ impl Gate {
             && self.judge_body(path, json.as_bytes())?.is_some()
             && carried.is_none()
         {
-            return Err(Denial::new(Reason::PaymentMalformed, "a payment behind the prefix of a wire format"));
+            return Err(Denial::new(
+                Reason::PaymentMalformed,
+                "a payment behind the prefix of a wire format",
+            ));
         }
         Ok((route, carried))
     }

@@ -157,12 +157,7 @@ fn object<'o, 'a>(document: &'o Value<'a>) -> Result<&'o Object<'a>, PaymentRefu
         .ok_or_else(|| PaymentRefusal::malformed("the payment is not a JSON object"))
 }
 
-fn read(
-    version: Version,
-    document: &Object<'_>,
-    payment_hash: PaymentHash,
-    known: &mut PaymentSummary,
-) -> Result<Payment, PaymentRefusal> {
+fn read(version: Version, document: &Object<'_>, payment_hash: PaymentHash, known: &mut PaymentSummary) -> Result<Payment, PaymentRefusal> {
     let payment = match version {
         Version::V1 => decode_v1(document, payment_hash, known)?,
         Version::V2 => decode_v2(document, payment_hash, known)?,
@@ -260,6 +255,7 @@ fn resource(document: &Object<'_>) -> Result<ResourceUrl, PaymentRefusal> {
     let url = resource
         .string("url")
         .ok_or_else(|| PaymentRefusal::malformed("resource.url is not a string"))?;
-    ResourceUrl::parse(url)
-        .ok_or_else(|| PaymentRefusal::mismatch("resource.url is neither an http or https URL without user information nor mcp://tool/<name>"))
+    ResourceUrl::parse(url).ok_or_else(|| {
+        PaymentRefusal::mismatch("resource.url is neither an http or https URL without user information nor mcp://tool/<name>")
+    })
 }

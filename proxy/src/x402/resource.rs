@@ -198,11 +198,9 @@ impl WebUrl {
         } else {
             self.authority.port
         };
-        let of_the_origin = (self.scheme == request.scheme || offloaded)
-            && port == request.authority.port
-            && self.authority.host == request.authority.host;
-        let the_path =
-            || same_path(&self.path, request.path) && (self.query.is_none() || self.query.as_deref() == request.query);
+        let of_the_origin =
+            (self.scheme == request.scheme || offloaded) && port == request.authority.port && self.authority.host == request.authority.host;
+        let the_path = || same_path(&self.path, request.path) && (self.query.is_none() || self.query.as_deref() == request.query);
         of_the_origin && (matches!(request.carrier, Carrier::Task(_)) || the_path())
     }
 }

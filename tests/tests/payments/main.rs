@@ -7,10 +7,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod calls;
+mod carriers;
 mod challenges;
 mod claims;
 mod credentials;
+mod events;
 mod local;
+mod posed;
 mod replay;
 mod screening;
 mod seller;

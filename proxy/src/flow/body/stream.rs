@@ -88,7 +88,9 @@ impl StreamDecoder {
         if self.decoder.is_none() {
             self.decoder = Some(decoder(self.coding, first).map_err(|_| undecodable())?);
         }
-        let Some(decoder) = &mut self.decoder else { return Err(undecodable()) };
+        let Some(decoder) = &mut self.decoder else {
+            return Err(undecodable());
+        };
         match decoder.unpack(&piece, most) {
             Ok(bytes) => Ok(bytes.into()),
             Err(error) if error.kind() == std::io::ErrorKind::StorageFull => Err(over(most).into()),
@@ -98,7 +100,10 @@ impl StreamDecoder {
 }
 
 fn decoder(coding: Coding, first: u8) -> std::io::Result<Box<dyn Unpacks + Send>> {
-    let out = Out { bytes: Vec::new(), most: 0 };
+    let out = Out {
+        bytes: Vec::new(),
+        most: 0,
+    };
     Ok(match coding {
         Coding::Gzip => Box::new(flate2::write::MultiGzDecoder::new(out)),
         Coding::Deflate if first & 0x0F == 8 => Box::new(flate2::write::ZlibDecoder::new(out)),
@@ -179,7 +184,10 @@ mod tests {
         encoder.write_all(&vec![b' '; 1 << 20]).unwrap();
         let bomb = encoder.finish().unwrap();
         assert_eq!(reason(stream("gzip").take(bomb.into(), 4096)), Some(Reason::BodyTooLarge));
-        assert_eq!(reason(stream("gzip").take("junk that is no gzip".into(), 4096)), Some(Reason::UninspectableTraffic));
+        assert_eq!(
+            reason(stream("gzip").take("junk that is no gzip".into(), 4096)),
+            Some(Reason::UninspectableTraffic)
+        );
         assert!(StreamDecoder::of(&HeaderMap::from_iter([(header::CONTENT_ENCODING, "compress".parse().unwrap())])).is_err());
     }
 }

@@ -18,8 +18,8 @@ use super::super::send::{Sent, next_piece};
 use super::{Purchase, Screening, purchase, unreadable};
 use crate::gate::Denial;
 use crate::gate::payment::challenges::ScreeningRule;
-use crate::x402::carriers::answer::{self, Posed};
 use crate::x402::carriers::Call;
+use crate::x402::carriers::answer::{self, Posed};
 use crate::x402::challenge::{Asked, Challenge, ChallengeError};
 use crate::x402::json::JsonError;
 
@@ -60,7 +60,10 @@ fn accepts_events(headers: &HeaderMap) -> bool {
 
 /// Whether an answer is a stream of events.
 pub(super) fn is_events(head: &ResponseHeader) -> bool {
-    let declared = head.headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes().trim_ascii_start());
+    let declared = head
+        .headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| value.as_bytes().trim_ascii_start());
     declared.is_some_and(|value| value.to_ascii_lowercase().starts_with(b"text/event-stream"))
 }
 
@@ -165,7 +168,9 @@ pub(super) async fn screen(
     let mut payable: Vec<Vec<Purchase>> = vec![Vec::new(); posed.len()];
     for group in groups(&posed) {
         let challenges: Vec<&Challenge> = group.iter().map(|number| &posed[*number].challenge).collect();
-        let Some(first) = group.first().and_then(|number| posed.get(*number)) else { continue };
+        let Some(first) = group.first().and_then(|number| posed.get(*number)) else {
+            continue;
+        };
         let call = calls.and_then(|body| Call::by_id(body, &first.id));
         let Some(carrier) = first.carrier(call.as_ref()) else {
             if rule == ScreeningRule::PassedOn {
@@ -176,6 +181,7 @@ pub(super) async fn screen(
         };
         let request = super::payment_request(screening.head).carrying(carrier);
         let may_be_paid = match rule {
+            ScreeningRule::PassedOn if agree(&challenges).is_err() => continue,
             ScreeningRule::PassedOn => None,
             ScreeningRule::Screened => {
                 agree(&challenges)?;
@@ -195,7 +201,9 @@ pub(super) async fn screen(
     let keep = |number: usize, asked: &Asked| payable.get(number).is_some_and(|payable| payable.contains(&purchase(asked)));
     let whole = |(number, one): (usize, &Posed)| {
         let options = &one.challenge.options;
-        options.iter().all(|option| option.as_ref().is_some_and(|asked| keep(number, asked)))
+        options
+            .iter()
+            .all(|option| option.as_ref().is_some_and(|asked| keep(number, asked)))
     };
     if posed.iter().enumerate().all(whole) {
         return Ok(None);
@@ -239,7 +247,9 @@ fn groups(posed: &[Posed]) -> Vec<Vec<usize>> {
 fn agree(challenges: &[&Challenge]) -> Result<(), Denial> {
     let asked = |challenge: &Challenge| -> Vec<Purchase> { challenge.asked().map(purchase).collect() };
     let same = |one: &[Purchase], other: &[Purchase]| one.iter().all(|purchase| other.contains(purchase));
-    let Some((first, others)) = challenges.split_first() else { return Ok(()) };
+    let Some((first, others)) = challenges.split_first() else {
+        return Ok(());
+    };
     let first = asked(first);
     let agreed = others.iter().all(|other| {
         let other = asked(other);

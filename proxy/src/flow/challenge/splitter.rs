@@ -109,7 +109,11 @@ fn is_data(line: &[u8], first: bool) -> bool {
 
 /// What a line adds to its event's data.
 fn data_of(line: &[u8], first: bool) -> Option<&[u8]> {
-    let line = if first { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) } else { line };
+    let line = if first {
+        line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line)
+    } else {
+        line
+    };
     let line = line.trim_ascii_start();
     let (name, value) = line.split_at_checked(4)?;
     if !name.eq_ignore_ascii_case(b"data") {
@@ -218,7 +222,10 @@ mod tests {
     fn what_holds_no_data_passes_at_once() {
         let mut splitter = Splitter::default();
         splitter.feed(b": ping\n\nevent: message\nid: 7\nda");
-        assert_eq!(splitter.next_part(), Some(Part::Passing(Bytes::from_static(b": ping\n\nevent: message\nid: 7\n"))));
+        assert_eq!(
+            splitter.next_part(),
+            Some(Part::Passing(Bytes::from_static(b": ping\n\nevent: message\nid: 7\n")))
+        );
         assert_eq!(splitter.next_part(), None);
         splitter.feed(b"ta: x\n");
         assert_eq!((splitter.next_part(), splitter.held()), (None, 8));

@@ -81,7 +81,9 @@ fn judge_payment(
     if let Some(resource) = &payment.resource
         && !resource.names(request, terms.http_resource)
     {
-        return Err(PaymentRefusal::mismatch("the payment's resource.url is not what the request asks for"));
+        return Err(PaymentRefusal::mismatch(
+            "the payment's resource.url is not what the request asks for",
+        ));
     }
     let (valid_after, valid_before) = window(payment, terms, now)?;
     let signed = &payment.signed;
@@ -112,7 +114,9 @@ fn judge_payment(
 /// service.
 pub fn judge_offer(asked: &Asked, request: &PaymentRequest<'_>, terms: &Terms) -> Result<Question, PaymentRefusal> {
     if !asked.resource.names(request, terms.http_resource) {
-        return Err(PaymentRefusal::mismatch("the offer is for something else than the request asks for"));
+        return Err(PaymentRefusal::mismatch(
+            "the offer is for something else than the request asks for",
+        ));
     }
     if asked.max_timeout > terms.max_timeout.saturating_add(terms.clock_skew) {
         return Err(PaymentRefusal::new(

@@ -153,7 +153,9 @@ impl Rails {
             return hit(Reason::RailBroadcast);
         }
         if self.triggers.has(&plain, Word::Payment) {
-            let paid = [MCP_PAYMENT, A2A_PAYMENT].iter().any(|name| memmem::find(&plain, name.as_bytes()).is_some());
+            let paid = [MCP_PAYMENT, A2A_PAYMENT]
+                .iter()
+                .any(|name| memmem::find(&plain, name.as_bytes()).is_some());
             let settled = memmem::find(&plain, b"paymentRequirements").is_some() || is_facilitator(path);
             return hit(if paid && !settled {
                 Reason::PaymentMalformed

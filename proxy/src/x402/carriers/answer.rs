@@ -61,7 +61,11 @@ impl Posed {
 
 static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| {
     let escapes = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"];
-    let words: Vec<String> = ["x402", "X402", "ccepts\"", "ccepts\\"].into_iter().chain(escapes).map(str::to_owned).collect();
+    let words: Vec<String> = ["x402", "X402", "ccepts\"", "ccepts\\"]
+        .into_iter()
+        .chain(escapes)
+        .map(str::to_owned)
+        .collect();
     Words::new(&words).ok()
 });
 
@@ -88,11 +92,19 @@ pub fn id_of(text: &[u8]) -> Box<str> {
 pub fn challenges(text: &str) -> Result<Vec<Posed>, ChallengeError> {
     let mut found = Vec::new();
     match json::parse(text.as_bytes(), MAX_DEPTH)? {
-        Value::Object(message) => Message { whole: text, message: text }.look(&message, &mut found)?,
+        Value::Object(message) => Message {
+            whole: text,
+            message: text,
+        }
+        .look(&message, &mut found)?,
         Value::Array(batch) => {
             for (message, slice) in batch.iter().zip(text::items(text).ok_or(LOST)?) {
                 if let Some(message) = message.as_object() {
-                    Message { whole: text, message: slice }.look(message, &mut found)?;
+                    Message {
+                        whole: text,
+                        message: slice,
+                    }
+                    .look(message, &mut found)?;
                 }
             }
         }
@@ -140,7 +152,9 @@ impl<'t> Message<'t> {
         let id: Box<str> = text::member(self.message, "id").unwrap_or("null").into();
         let mut places = Vec::new();
         for (name, slice) in text::members(self.message).ok_or(LOST)? {
-            let Some(value) = message.get(&name).and_then(Value::as_object) else { continue };
+            let Some(value) = message.get(&name).and_then(Value::as_object) else {
+                continue;
+            };
             match folded(&name).as_str() {
                 "result" => {
                     if is_error(value) {
@@ -205,7 +219,9 @@ impl<'t> Message<'t> {
 
     /// A string that may be a challenge, or have one behind a few words.
     fn string(self, slice: &'t str, string: &str, found: &mut Vec<Found>) -> Result<(), ChallengeError> {
-        let (Some(start), Some(end)) = (string.find('{'), string.rfind('}')) else { return Ok(()) };
+        let (Some(start), Some(end)) = (string.find('{'), string.rfind('}')) else {
+            return Ok(());
+        };
         let Some(document) = string.get(start..=end) else { return Ok(()) };
         let document = text::member(document, MCP_ERROR).unwrap_or(document);
         let challenge = match read(document) {

@@ -43,21 +43,61 @@ fn challenges_are_found_where_clients_look() {
     let cases = [
         ("structured", result(&json!({ "structuredContent": challenge() })), 1),
         ("as text", result(&text_item(&quoted)), 1),
-        ("behind words", result(&text_item(&format!("Error executing tool weather: {quoted}"))), 1),
-        ("in the second text", result(&json!({ "content": [{ "type": "text", "text": "pay" }, { "type": "text", "text": quoted }] })), 1),
+        (
+            "behind words",
+            result(&text_item(&format!("Error executing tool weather: {quoted}"))),
+            1,
+        ),
+        (
+            "in the second text",
+            result(&json!({ "content": [{ "type": "text", "text": "pay" }, { "type": "text", "text": quoted }] })),
+            1,
+        ),
         ("v1", result(&json!({ "structuredContent": v1() })), 1),
         ("v1 wrapped", result(&text_item(&json!({ "x402/error": v1() }).to_string())), 1),
         ("v1 in _meta", result(&json!({ "_meta": { "x402/error": v1() } })), 1),
-        ("both copies", result(&json!({ "structuredContent": challenge(), "content": [{ "type": "text", "text": quoted }] })), 2),
-        ("an error's data", json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": 402, "message": "", "data": challenge() } }), 1),
-        ("a batch", json!([result(&json!({ "structuredContent": challenge() })), result(&text_item(&quoted))]), 2),
-        ("a task", json!({ "id": 1, "result": { "kind": "task", "id": "t", "status": { "state": "input-required",
-            "message": { "metadata": { "x402.payment.status": "payment-required", "x402.payment.required": challenge() } } } } }), 1),
-        ("no error", json!({ "id": 1, "result": { "isError": false, "structuredContent": challenge() } }), 0),
-        ("no word of an error", json!({ "id": 1, "result": { "structuredContent": { "results": [challenge()] } } }), 0),
-        ("prose", result(&text_item("x402 {is a protocol} where a seller \"accepts\" payments")), 0),
+        (
+            "both copies",
+            result(&json!({ "structuredContent": challenge(), "content": [{ "type": "text", "text": quoted }] })),
+            2,
+        ),
+        (
+            "an error's data",
+            json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": 402, "message": "", "data": challenge() } }),
+            1,
+        ),
+        (
+            "a batch",
+            json!([result(&json!({ "structuredContent": challenge() })), result(&text_item(&quoted))]),
+            2,
+        ),
+        (
+            "a task",
+            json!({ "id": 1, "result": { "kind": "task", "id": "t", "status": { "state": "input-required",
+            "message": { "metadata": { "x402.payment.status": "payment-required", "x402.payment.required": challenge() } } } } }),
+            1,
+        ),
+        (
+            "no error",
+            json!({ "id": 1, "result": { "isError": false, "structuredContent": challenge() } }),
+            0,
+        ),
+        (
+            "no word of an error",
+            json!({ "id": 1, "result": { "structuredContent": { "results": [challenge()] } } }),
+            0,
+        ),
+        (
+            "prose",
+            result(&text_item("x402 {is a protocol} where a seller \"accepts\" payments")),
+            0,
+        ),
         ("another error", result(&text_item("{\"code\": 5}")), 0),
-        ("a request of the server", json!({ "id": 1, "method": "sampling/createMessage", "params": { "isError": true, "structuredContent": challenge() } }), 0),
+        (
+            "a request of the server",
+            json!({ "id": 1, "method": "sampling/createMessage", "params": { "isError": true, "structuredContent": challenge() } }),
+            0,
+        ),
     ];
     for (name, document, expected) in cases {
         assert_eq!(count(&document), Ok(expected), "{name}");
@@ -78,9 +118,22 @@ fn what_a_lenient_client_reads_as_a_challenge_is_not_passed_over() {
         ("a member twice", result(&text_item(&twice))),
         ("NaN", result(&text_item(&challenge().to_string().replacen("60", "NaN", 1)))),
         ("snake case", result(&json!({ "structuredContent": snake }))),
-        ("a number that is no integer", result(&text_item(&challenge().to_string().replacen("\"x402Version\":2", "\"x402Version\":2.0", 1)))),
-        ("an agent's that is none", json!({ "result": { "metadata": { "x402.payment.required": { "price": 1 } } } })),
-        ("large", result(&json!({ "structuredContent": { "x402Version": 2, "accepts": [], "pad": "p".repeat(70_000) } }))),
+        (
+            "a number that is no integer",
+            result(&text_item(&challenge().to_string().replacen(
+                "\"x402Version\":2",
+                "\"x402Version\":2.0",
+                1,
+            ))),
+        ),
+        (
+            "an agent's that is none",
+            json!({ "result": { "metadata": { "x402.payment.required": { "price": 1 } } } }),
+        ),
+        (
+            "large",
+            result(&json!({ "structuredContent": { "x402Version": 2, "accepts": [], "pad": "p".repeat(70_000) } })),
+        ),
     ] {
         assert!(count(&document).is_err(), "{name}");
     }
@@ -103,9 +156,18 @@ fn each_challenge_knows_its_call() {
     let call = Call::Tool("other".into());
     assert_eq!((&*posed[0].id, posed[0].carrier(Some(&call))), ("7", Some(Carrier::Tool("other"))));
     for (answer, task) in [
-        (json!({ "id": "t-1", "status": { "message": { "metadata": { "x402.payment.required": challenge() } } } }), Some("t-1")),
-        (json!({ "kind": "status-update", "taskId": "t-2", "status": { "message": { "metadata": { "x402.payment.required": challenge() } } } }), Some("t-2")),
-        (json!({ "kind": "message", "metadata": { "x402.payment.required": challenge() } }), None),
+        (
+            json!({ "id": "t-1", "status": { "message": { "metadata": { "x402.payment.required": challenge() } } } }),
+            Some("t-1"),
+        ),
+        (
+            json!({ "kind": "status-update", "taskId": "t-2", "status": { "message": { "metadata": { "x402.payment.required": challenge() } } } }),
+            Some("t-2"),
+        ),
+        (
+            json!({ "kind": "message", "metadata": { "x402.payment.required": challenge() } }),
+            None,
+        ),
     ] {
         let posed = challenges(&json!({ "id": 1, "result": answer }).to_string()).unwrap();
         assert_eq!(posed[0].carrier(Some(&call)), Some(Carrier::Task(task)));
@@ -136,10 +198,16 @@ fn most_answers_are_not_even_read() {
     for text in [r#"{"result":{"content":[{"text":"sunny"}]}}"#, "", "{\"isError\":true}"] {
         assert!(!may_ask(text.as_bytes()), "{text}");
     }
-    for text in [challenge().to_string(), r#"{"\u0061ccepts":[]}"#.to_owned(), text_item(&challenge().to_string()).to_string()] {
+    for text in [
+        challenge().to_string(),
+        r#"{"\u0061ccepts":[]}"#.to_owned(),
+        text_item(&challenge().to_string()).to_string(),
+    ] {
         assert!(may_ask(text.as_bytes()), "{text}");
     }
-    assert!(speaks_of_one(challenge().to_string().replace("accepts", "\\u0061ccepts").as_bytes()));
+    assert!(speaks_of_one(
+        challenge().to_string().replace("accepts", "\\u0061ccepts").as_bytes()
+    ));
 }
 
 proptest! {

@@ -27,10 +27,7 @@ fn carried(text: &str) -> Result<Option<Carried>, Reason> {
 
 #[test]
 fn a_payment_comes_out_as_it_is_written() {
-    for (document, call) in [
-        (mcp(), Call::Tool("t".into())),
-        (a2a(), Call::Task(Some("task-1".into()))),
-    ] {
+    for (document, call) in [(mcp(), Call::Tool("t".into())), (a2a(), Call::Task(Some("task-1".into())))] {
         let found = carried(&document.to_string()).unwrap().unwrap();
         assert_eq!((found.call, &*found.payment), (call, payment().to_string().as_str()));
     }
