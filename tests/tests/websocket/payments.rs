@@ -4,14 +4,19 @@ use serde_json::{Value, json};
 use tollgate_tests::eventually;
 use tollgate_tests::payment::{self, Terms, Wallet, encode};
 use tollgate_tests::verdict_peer::{Mood, Says, VerdictPeer};
-use tollgate_tests::websocket::{DEFLATE, Deflater, ENFORCE, HANDSHAKE, Seen, Sockets, WEBSOCKET, bits, fragmented, fragments, frame, op, text};
+use tollgate_tests::websocket::{
+    DEFLATE, Deflater, ENFORCE, HANDSHAKE, Seen, Sockets, WEBSOCKET, bits, fragmented, fragments, frame, op, text,
+};
 
 async fn shop(mood: Mood, agreed: &str, payments: Value) -> (Sockets, VerdictPeer) {
     let peer = VerdictPeer::start(mood).await;
     let settings = peer.settings();
     let lines = &[WEBSOCKET, ENFORCE, "access: full"];
     let sockets = Sockets::start(lines, agreed, "", |setup| {
-        setup.config(payment::settings()).config(json!({ "payments": payments })).config(settings)
+        setup
+            .config(payment::settings())
+            .config(json!({ "payments": payments }))
+            .config(settings)
     })
     .await;
     (sockets, peer)
@@ -19,7 +24,8 @@ async fn shop(mood: Mood, agreed: &str, payments: Value) -> (Sockets, VerdictPee
 
 fn paid(terms: &Terms) -> String {
     let payment = Wallet::default().v2("mcp://tool/weather", terms);
-    json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "weather", "_meta": { "x402/payment": payment } } }).to_string()
+    json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": "weather", "_meta": { "x402/payment": payment } } })
+        .to_string()
 }
 
 #[tokio::test]
@@ -70,7 +76,10 @@ async fn without_go_nothing_of_a_paid_message_arrives() {
         ] {
             assert_stopped(&sockets, "", &message, reason).await;
         }
-        sockets.gate.audited(json!({ "decision": "deny", "reason_code": reason, "payment": { "amount": "10000" } })).await;
+        sockets
+            .gate
+            .audited(json!({ "decision": "deny", "reason_code": reason, "payment": { "amount": "10000" } }))
+            .await;
     }
 }
 
@@ -93,14 +102,38 @@ async fn a_payment_that_is_not_one_in_its_one_place_ends_the_connection() {
     let one = paid(&Terms::default());
     let cases = [
         ("a batch", format!("[{one}]"), "payment_malformed"),
-        ("two in a batch", format!("[{one},{}]", paid(&Terms::default())), "payment_conflicting"),
-        ("after Socket.IO's prefix", format!("42{}", json!(["rpc", serde_json::from_str::<Value>(&one).unwrap()])), "payment_scheme_not_allowed"),
+        (
+            "two in a batch",
+            format!("[{one},{}]", paid(&Terms::default())),
+            "payment_conflicting",
+        ),
+        (
+            "after Socket.IO's prefix",
+            format!("42{}", json!(["rpc", serde_json::from_str::<Value>(&one).unwrap()])),
+            "payment_scheme_not_allowed",
+        ),
         ("a payment by itself", naked.to_string(), "payment_scheme_not_allowed"),
-        ("in base64", json!({ "note": encode(&naked) }).to_string(), "payment_scheme_not_allowed"),
-        ("a header line", format!("PAYMENT-SIGNATURE: {}", encode(&naked)), "payment_scheme_not_allowed"),
+        (
+            "in base64",
+            json!({ "note": encode(&naked) }).to_string(),
+            "payment_scheme_not_allowed",
+        ),
+        (
+            "a header line",
+            format!("PAYMENT-SIGNATURE: {}", encode(&naked)),
+            "payment_scheme_not_allowed",
+        ),
         ("only its signature", naked["payload"].to_string(), "rail_broadcast"),
-        ("another tool", one.replace("\"name\":\"weather\"", "\"name\":\"other\""), "payment_mismatch"),
-        ("nested", json!({ "call": serde_json::from_str::<Value>(&one).unwrap() }).to_string(), "payment_malformed"),
+        (
+            "another tool",
+            one.replace("\"name\":\"weather\"", "\"name\":\"other\""),
+            "payment_mismatch",
+        ),
+        (
+            "nested",
+            json!({ "call": serde_json::from_str::<Value>(&one).unwrap() }).to_string(),
+            "payment_malformed",
+        ),
     ];
     for (name, message, reason) in &cases {
         println!("{name}");
