@@ -190,12 +190,34 @@ pub(super) fn look(gate: &Gate, head: &Head, headers: &HeaderMap, body: &[u8], i
         Ok(carried) => carried.is_some(),
         Err(denial) => denial.reason.group() == Group::Payment,
     };
+    if let Ok(None) = looked {
+        must_be_one_document(headers, body)?;
+    }
     if second && in_head.is_some() {
         // One GO must not release a second payment.
         let detail = "the request has a payment header, and another payment in its body";
         return Err(Denial::new(Reason::PaymentConflicting, detail));
     }
     looked
+}
+
+/// Fields by which a request says that it is a call of MCP or A2A.
+const CALLS: [&str; 5] = [
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "x-a2a-extensions",
+    "a2a-extensions",
+    "a2a-version",
+];
+
+/// Where calls may pay, a body is one JSON document to everybody: lenient readers find in others what nobody has judged.
+fn must_be_one_document(headers: &HeaderMap, body: &[u8]) -> Result<(), Denial> {
+    let declared = CALLS.iter().any(|name| headers.contains_key(*name));
+    if !declared || serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok() {
+        return Ok(());
+    }
+    let detail = "the request says that it is a call of MCP or A2A, which may pay, and its body is not one JSON document";
+    Err(Denial::new(Reason::UninspectableTraffic, detail))
 }
 
 /// A payment in a body that is what its protocol's requests are.

@@ -198,8 +198,7 @@ fn web(scheme: UrlScheme, rest: &str) -> Option<WebUrl> {
 
 impl WebUrl {
     /// Whether this names the requested resource. A URL without a query names the path: that is what several seller frameworks announce for
-    /// a request that has a query. A URL with a query has to have the request's. An A2A agent sells by one endpoint what it names by other
-    /// paths of its own origin.
+    /// a request that has a query. A URL with a query has to have the request's.
     fn names(&self, request: &PaymentRequest<'_>, http: HttpResource) -> bool {
         let offloaded = http == HttpResource::Allowed && self.scheme == UrlScheme::Http && request.scheme == UrlScheme::Https;
         let port = if offloaded && !self.explicit_port {
@@ -207,10 +206,11 @@ impl WebUrl {
         } else {
             self.authority.port
         };
-        let of_the_origin =
-            (self.scheme == request.scheme || offloaded) && port == request.authority.port && self.authority.host == request.authority.host;
-        let the_path = || same_path(&self.path, request.path) && (self.query.is_none() || self.query.as_deref() == request.query);
-        of_the_origin && (matches!(request.carrier, Carrier::Task(_)) || the_path())
+        (self.scheme == request.scheme || offloaded)
+            && port == request.authority.port
+            && self.authority.host == request.authority.host
+            && same_path(&self.path, request.path)
+            && (self.query.is_none() || self.query.as_deref() == request.query)
     }
 }
 

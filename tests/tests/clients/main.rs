@@ -10,6 +10,7 @@ mod curl;
 mod git;
 mod graphql;
 mod mcp;
+mod mcp_paid;
 mod plain;
 mod schemes;
 mod served;

@@ -8,11 +8,15 @@
 )]
 
 mod breaker;
+mod calls;
+mod carriers;
 mod challenges;
 mod claims;
 mod credentials;
+mod events;
 mod identifiers;
 mod local;
+mod posed;
 mod rate;
 mod replay;
 mod schemes;

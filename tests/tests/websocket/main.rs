@@ -12,4 +12,5 @@ mod graphql;
 mod handshake;
 mod life;
 mod messages;
+mod payments;
 mod rails;

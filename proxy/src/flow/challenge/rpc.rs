@@ -181,6 +181,7 @@ pub(super) async fn screen(
         };
         let request = super::payment_request(screening.head).carrying(carrier);
         let may_be_paid = match rule {
+            ScreeningRule::PassedOn if agree(&challenges).is_err() => continue,
             ScreeningRule::PassedOn => None,
             ScreeningRule::Screened => {
                 agree(&challenges)?;

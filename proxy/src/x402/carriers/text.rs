@@ -24,10 +24,12 @@ pub(super) fn items(array: &str) -> Option<Vec<&str>> {
     Some(items.into_iter().map(RawValue::get).collect())
 }
 
-/// The names and values of an object.
+/// The names and values of an object, in their order.
 pub(super) fn members(object: &str) -> Option<Vec<(String, &str)>> {
     let members: HashMap<String, &RawValue> = serde_json::from_str(object).ok()?;
-    Some(members.into_iter().map(|(name, raw)| (name, raw.get())).collect())
+    let mut members: Vec<(String, &str)> = members.into_iter().map(|(name, raw)| (name, raw.get())).collect();
+    members.sort_unstable_by_key(|(_, slice)| slice.as_ptr());
+    Some(members)
 }
 
 /// Where a slice stands in the text it is a slice of.

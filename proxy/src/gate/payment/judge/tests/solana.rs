@@ -11,7 +11,6 @@ use super::*;
 use crate::gate::payment::challenges::ChallengeMemory;
 use crate::x402::challenge::Challenge;
 use crate::x402::refusal::SchemeName;
-use crate::x402::resource::HttpResource;
 use crate::x402::solana::SolanaAddress;
 use crate::x402::solana::programs::{LIGHTHOUSE, MEMO};
 
@@ -286,7 +285,7 @@ fn whom_a_v1_transaction_pays_is_what_its_402_said() {
     challenges.remember(request.hash(), Version::V1, challenge(&payee(), &sponsor()), NOW);
     let claim = judged(&challenges).unwrap();
     assert_eq!((claim.payee, claim.version), (payee().into(), Version::V1));
-    assert!(challenges.answer(&claim, &request, HttpResource::Refused, NOW).is_ok());
+    assert!(challenges.answer(&claim, &request, &terms, NOW).is_ok());
 }
 
 proptest! {
