@@ -9,6 +9,7 @@
 //! | [`breaker`] | no more questions to a service that fails |
 //! | [`blackwall`] | asks a Blackwall service over HTTP |
 //! | [`local`] | answers from two files of the operator |
+//! | [`report`] | tells a service what became of what it judged |
 //! | [`config`] | the `verdict:` section of `tollgate.yaml` |
 
 pub mod blackwall;
@@ -16,6 +17,7 @@ pub mod breaker;
 pub mod config;
 pub mod desk;
 pub mod local;
+pub mod report;
 #[cfg(test)]
 pub(crate) mod sample;
 
@@ -27,6 +29,7 @@ use thiserror::Error;
 use tollgate_policy::Reason;
 use zeroize::Zeroizing;
 
+use self::report::Report;
 use crate::egress::fetch::FetchError;
 use crate::x402::claim::{Asset, AtomicAmount, Claim, EvmAddress, Resource};
 
@@ -280,4 +283,9 @@ pub trait Backend: Send + Sync {
 
     /// Asks once.
     async fn ask(&self, question: &Question) -> Result<Answer, Failure>;
+
+    /// Tells what became of a payment, once.
+    async fn report(&self, _report: &Report) -> Result<(), Failure> {
+        Ok(())
+    }
 }

@@ -17,6 +17,7 @@ pub mod offer;
 pub mod payment;
 pub mod refusal;
 pub mod resource;
+pub mod settlement;
 pub mod signature;
 pub mod traces;
 pub(crate) mod words;

@@ -13,6 +13,7 @@ mod claims;
 mod credentials;
 mod identifiers;
 mod local;
+mod outcomes;
 mod rate;
 mod replay;
 mod screening;
