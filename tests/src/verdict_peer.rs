@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -93,6 +94,10 @@ pub fn ok(document: &Value) -> String {
     )
 }
 
+/// The answer to a report.
+const RECORDED: &str =
+    "HTTP/1.0 202 Accepted\r\nContent-Type: application/json\r\nContent-Length: 21\r\nConnection: close\r\n\r\n{\"status\":\"recorded\"}";
+
 /// One question as it came.
 #[derive(Debug, Clone)]
 pub struct Question {
@@ -106,9 +111,18 @@ pub struct Question {
 pub struct VerdictPeer {
     /// Where it listens, or would.
     pub address: SocketAddr,
-    questions: Arc<Mutex<Vec<Question>>>,
+    heard: Arc<Heard>,
     mood: Arc<Mutex<Mood>>,
     task: Option<JoinHandle<()>>,
+}
+
+/// What came, by what it was for.
+#[derive(Default)]
+struct Heard {
+    questions: Mutex<Vec<Question>>,
+    reports: Mutex<Vec<Value>>,
+    /// Reports are read and never answered.
+    silent: AtomicBool,
 }
 
 impl VerdictPeer {
@@ -116,13 +130,13 @@ impl VerdictPeer {
     pub async fn start(mood: Mood) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let questions = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::<Heard>::default();
         let dead = matches!(mood, Mood::Dead);
         let mood = Arc::new(Mutex::new(mood));
-        let task = (!dead).then(|| tokio::spawn(serve(listener, Arc::clone(&questions), Arc::clone(&mood))));
+        let task = (!dead).then(|| tokio::spawn(serve(listener, Arc::clone(&heard), Arc::clone(&mood))));
         Self {
             address,
-            questions,
+            heard,
             mood,
             task,
         }
@@ -138,6 +152,11 @@ impl VerdictPeer {
         *self.mood.lock().unwrap() = mood;
     }
 
+    /// Reads reports from now on and never answers them.
+    pub fn leave_reports_unanswered(&self) {
+        self.heard.silent.store(true, Ordering::SeqCst);
+    }
+
     /// The `verdict` section that asks this peer, with the patience of a busy machine.
     pub fn settings(&self) -> Value {
         self.settings_with("5s")
@@ -150,7 +169,12 @@ impl VerdictPeer {
 
     /// What was asked so far.
     pub fn questions(&self) -> Vec<Question> {
-        self.questions.lock().unwrap().clone()
+        self.heard.questions.lock().unwrap().clone()
+    }
+
+    /// What it was told of outcomes so far.
+    pub fn reports(&self) -> Vec<Value> {
+        self.heard.reports.lock().unwrap().clone()
     }
 }
 
@@ -162,17 +186,26 @@ impl Drop for VerdictPeer {
     }
 }
 
-async fn serve(listener: TcpListener, questions: Arc<Mutex<Vec<Question>>>, mood: Arc<Mutex<Mood>>) {
+async fn serve(listener: TcpListener, heard: Arc<Heard>, mood: Arc<Mutex<Mood>>) {
     let mut running = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let (questions, mood) = (Arc::clone(&questions), Arc::clone(&mood));
+        let (heard, mood) = (Arc::clone(&heard), Arc::clone(&mood));
         running.spawn(async move {
             let mut peer = H1::new(Box::new(stream));
             let Ok(head) = peer.read_head().await else { return };
             let (body, _, _) = peer.read_body(crate::answer::Framing::Length, &head).await;
             let claim: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            if head.first_line.starts_with("POST /v1/report-outcome ") {
+                heard.reports.lock().unwrap().push(claim);
+                if heard.silent.load(Ordering::SeqCst) {
+                    while !peer.some_bytes().await.is_empty() {}
+                } else {
+                    let _ = peer.try_send(RECORDED).await;
+                }
+                return;
+            }
             let lines: Vec<String> = head.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-            questions.lock().unwrap().push(Question {
+            heard.questions.lock().unwrap().push(Question {
                 head: format!("{}\n{}", head.first_line, lines.join("\n")),
                 claim: claim.clone(),
             });

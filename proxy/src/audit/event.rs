@@ -12,7 +12,7 @@ use tollgate_policy::{Host, Operation, Reason};
 
 use super::id::{ConnectionId, RequestId};
 use super::line;
-use super::vocabulary::{Adapter, Decision, Protocol, Scheme, VerdictBackend, VerdictOutcome};
+use super::vocabulary::{Adapter, Decision, PaymentOutcome, Protocol, Scheme, VerdictBackend, VerdictOutcome};
 
 /// The longest path a line holds, in bytes; what is longer is cut and ends in `…`.
 const LONGEST_PATH: usize = 4096;
@@ -78,6 +78,12 @@ pub struct PaymentRecord {
     pub nonce_hash: String,
     /// SHA-256 of the payment identifier, hex, where one was sent.
     pub identifier_hash: Option<String>,
+    /// What became of it, where the origin answered; as the seller says, and unproved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<PaymentOutcome>,
+    /// The transaction that the seller names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<String>,
 }
 
 /// What the verdict service said.

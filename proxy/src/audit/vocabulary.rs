@@ -140,6 +140,26 @@ vocabulary! {
         /// No acceptable answer, or none in time.
         None = "none",
     }
+
+    /// What became of a payment that was let out.
+    PaymentOutcome {
+        /// The seller says that it took the money.
+        Settled = "settled",
+        /// The seller delivered, and says nothing of the money.
+        Delivered = "delivered",
+        /// Neither: refused, failed, cut off, or never sent.
+        Abandoned = "abandoned",
+    }
+
+    /// What became of a report to the verdict service.
+    ReportFate {
+        /// The service took it.
+        Sent = "sent",
+        /// The service did not take it, or could not be told.
+        Failed = "failed",
+        /// There was no room for it.
+        Dropped = "dropped",
+    }
 }
 
 #[cfg(test)]
@@ -166,5 +186,7 @@ mod tests {
         words_are_distinct_and_indexed::<PaymentScheme>();
         words_are_distinct_and_indexed::<VerdictBackend>();
         words_are_distinct_and_indexed::<VerdictOutcome>();
+        words_are_distinct_and_indexed::<PaymentOutcome>();
+        words_are_distinct_and_indexed::<ReportFate>();
     }
 }

@@ -135,7 +135,7 @@ impl Engine {
         };
         let sent = record.wait(sending.send(down)).await?;
         if let Some(paid) = paid {
-            paid.answered();
+            paid.answered(sent.head.status, &sent.head.headers, record);
         }
         record.status = Some(sent.head.status.as_u16());
 

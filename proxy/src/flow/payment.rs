@@ -1,6 +1,6 @@
 //! The payment rule's place in the flow: find and check a payment, reserve its authorisation, and turn a ruling into GO or a denial.
 
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use tollgate_policy::{Authority, Group, Reason};
 
 use super::engine::Engine;
@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::head::Head;
 use super::record::Record;
 use super::upload::Body;
-use crate::audit::{PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
+use crate::audit::{PaymentOutcome, PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
 use crate::egress::Security;
 use crate::gate::payment::action::PaidBody;
 use crate::gate::payment::challenges::{Answer, ChallengeRule};
@@ -21,10 +21,11 @@ use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
 use crate::verdict::desk::Ruling;
 use crate::verdict::{BackendName, Verdict};
 use crate::x402::carriers::{Carried, Carrier};
-use crate::x402::claim::{Claim, Version};
+use crate::x402::claim::{AtomicAmount, Claim, Version};
 use crate::x402::detect::{self, Found};
 use crate::x402::refusal::{PaymentRefusal, PaymentSummary, SchemeName};
 use crate::x402::resource::{PaymentRequest, UrlScheme};
+use crate::x402::settlement::{Settlement, SettlementOutcome};
 
 /// A payment that has passed our own checks, and whose authorisation is reserved for this one request.
 pub(crate) struct Paying {
@@ -77,6 +78,14 @@ pub(crate) struct Paid {
     answer: Option<Answer>,
     slot: Option<Slot>,
     progress: Progress,
+    price: Price,
+}
+
+/// What has to be known of a payment when its seller says what became of it.
+struct Price {
+    version: Version,
+    amount: AtomicAmount,
+    decimals: u8,
 }
 
 /// How far a payment with its GO has got.
@@ -104,11 +113,38 @@ impl Paid {
         Ok(())
     }
 
-    /// The origin's answer is here.
-    pub(crate) fn answered(mut self) {
-        if let Some(reservation) = self.reservation.take() {
-            reservation.answered();
+    /// The origin's answer is here. What became of the payment goes into its line, and to the service that judged it.
+    pub(crate) fn answered(mut self, status: StatusCode, headers: &HeaderMap, record: &mut Record<'_>) {
+        let receipt = self.reservation.take().and_then(Reservation::answered);
+        let Price { version, amount, decimals } = self.price;
+        let settlement = Settlement::find(version, headers);
+        let outcome = match &settlement {
+            Some(settlement) if settlement.outcome == SettlementOutcome::Settled => PaymentOutcome::Settled,
+            None if status.is_success() || status == StatusCode::SWITCHING_PROTOCOLS => PaymentOutcome::Delivered,
+            _ => PaymentOutcome::Abandoned,
+        };
+        let transaction = settlement.as_ref().and_then(|settlement| settlement.transaction);
+        record.paid(outcome, transaction.map(|transaction| transaction.to_string()));
+        if let Some(receipt) = receipt {
+            let taken = settlement.as_ref().and_then(|settlement| settlement.amount).unwrap_or(amount);
+            let settled = outcome == PaymentOutcome::Settled;
+            receipt.report(
+                outcome,
+                settled.then(|| taken.to_decimal(decimals)),
+                transaction.filter(|_| settled),
+            );
         }
+    }
+}
+
+impl Paid {
+    /// It left in a message. No answer goes with it, so nobody is told that it was settled, and nobody that it was not.
+    pub(crate) async fn leave_in_message(mut self) -> Result<(), Denial> {
+        self.leave().await?;
+        if let Some(receipt) = self.reservation.take().and_then(Reservation::answered) {
+            receipt.report(PaymentOutcome::Delivered, None, None);
+        }
+        Ok(())
     }
 }
 
@@ -308,10 +344,14 @@ pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &
     if paying.claim.valid_before <= now() {
         return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
     }
-    match refusal(&paying.claim, ruling) {
-        None => Ok(release(paying)),
-        Some(denial) => Err(denial.into()),
+    if let Some(denial) = refusal(&paying.claim, ruling) {
+        return Err(denial.into());
     }
+    let mut paid = release(paying);
+    if let (Some(reservation), Ok(answer)) = (&mut paid.reservation, &ruling.outcome) {
+        reservation.hold(engine.gate.standing().reports.receipt(answer));
+    }
+    Ok(paid)
 }
 
 /// Writes a ruling down: for the audit line, and for the counters.
@@ -368,6 +408,11 @@ pub(crate) fn release(mut paying: Paying) -> Paid {
         answer: paying.answer.take(),
         slot: paying.slot.take(),
         progress: Progress::Here,
+        price: Price {
+            version: paying.claim.version,
+            amount: paying.claim.amount,
+            decimals: paying.claim.asset.decimals,
+        },
     }
 }
 
@@ -406,6 +451,8 @@ fn payment_record(claim: &Claim) -> PaymentRecord {
         payment_hash: hex::encode(claim.payment_hash.0),
         nonce_hash: hex::encode(claim.nonce_hash.0),
         identifier_hash: claim.identifier_hash.map(|hash| hex::encode(hash.0)),
+        outcome: None,
+        transaction: None,
     }
 }
 

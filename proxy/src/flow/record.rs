@@ -13,7 +13,8 @@ use super::engine::Engine;
 use super::head::Head;
 use super::websocket::Said;
 use crate::audit::{
-    Adapter, Decision, Event, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, VerdictRecord, X402Version,
+    Adapter, Decision, Event, PaymentOutcome, PaymentRecord, PaymentScheme, Protocol, RequestId, RequestPath, Scheme, VerdictRecord,
+    X402Version,
 };
 use crate::egress::Security;
 use crate::gate::{Asked, Caller, Denial, Layer, PaymentFacts, Route, Subject};
@@ -204,6 +205,14 @@ impl<'e> Record<'e> {
         self.amount = Some((self.engine.metrics.asset_label(&asset), units));
     }
 
+    /// What became of the payment.
+    pub(crate) fn paid(&mut self, outcome: PaymentOutcome, transaction: Option<String>) {
+        if let Some(payment) = &mut self.payment {
+            payment.outcome = Some(outcome);
+            payment.transaction = transaction;
+        }
+    }
+
     /// The client is told no.
     pub(crate) fn denied(&mut self, denial: &Denial) {
         self.decision = Decision::Deny;
@@ -369,5 +378,7 @@ fn record_of(facts: &PaymentFacts) -> PaymentRecord {
         payment_hash: text(&facts.payment_hash),
         nonce_hash: text(&facts.nonce_hash),
         identifier_hash: None,
+        outcome: None,
+        transaction: None,
     }
 }

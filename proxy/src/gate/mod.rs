@@ -31,6 +31,7 @@ pub use route::Route;
 pub use ruleset::{PaymentTerms, Ruleset};
 
 use crate::verdict::desk::Desk;
+use crate::verdict::report::Reports;
 use crate::x402::carriers::Carried;
 use crate::x402::detect::{self, Found};
 use message::Says;
@@ -49,9 +50,11 @@ pub struct Standing {
     /// Whether loopback may be dialled.
     pub loopback: LoopbackDial,
     /// Who gives verdicts on payments.
-    pub desk: Desk,
+    pub desk: Arc<Desk>,
     /// Who gives them on offers.
     pub screening_desk: Desk,
+    /// Who hears what became of payments.
+    pub reports: Reports,
     /// What is done with challenges where nobody says.
     pub screening: ScreeningRule,
     /// How many payments leave in a short time.

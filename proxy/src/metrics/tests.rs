@@ -111,6 +111,7 @@ fn every_metric_of_the_reference_is_there_from_the_start_with_its_labels() {
         ("tollgate_verdict_duration_seconds_bucket", &["backend", "le"]),
         ("tollgate_verdict_in_flight", &["backend"]),
         ("tollgate_verdict_breaker_open", &["backend"]),
+        ("tollgate_verdict_reports_total", &["outcome", "result"]),
         ("tollgate_payment_store_ready", &[]),
         ("tollgate_payments_remembered", &[]),
         ("tollgate_payment_store_errors_total", &[]),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
-use super::{Metrics, Registered, buckets};
+use super::{Metrics, Registered, buckets, catch_up};
 use crate::audit::vocabulary::Vocabulary;
-use crate::audit::{VerdictBackend, VerdictOutcome};
+use crate::audit::{PaymentOutcome, ReportFate, VerdictBackend, VerdictOutcome};
 
 /// Whether calls are made at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,11 @@ struct PerBackend {
     breaker: IntGauge,
 }
 
-pub(super) struct Verdicts(Vec<PerBackend>);
+pub(super) struct Verdicts {
+    backends: Vec<PerBackend>,
+    /// By outcome and fate.
+    reports: Vec<Vec<IntCounter>>,
+}
 
 impl Verdicts {
     pub(super) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
@@ -49,14 +53,26 @@ impl Verdicts {
                 breaker: breaker.with_label_values(&[backend]),
             }
         };
-        Ok(Verdicts(VerdictBackend::ALL.iter().map(of).collect()))
+        let reports = Opts::new(
+            "tollgate_verdict_reports_total",
+            "Reports to the verdict service on what became of payments.",
+        );
+        let reports = IntCounterVec::new(reports, &["outcome", "result"])?.registered(registry)?;
+        let fates = |outcome: &PaymentOutcome| {
+            let fate = |fate: &ReportFate| reports.with_label_values(&[outcome.as_str(), fate.as_str()]);
+            ReportFate::ALL.iter().map(fate).collect()
+        };
+        Ok(Verdicts {
+            backends: VerdictBackend::ALL.iter().map(of).collect(),
+            reports: PaymentOutcome::ALL.iter().map(fates).collect(),
+        })
     }
 }
 
 impl Metrics {
     /// A verdict came, or did not.
     pub fn count_verdict(&self, backend: VerdictBackend, outcome: VerdictOutcome) {
-        let backend = self.verdicts.0.get(backend.index());
+        let backend = self.verdicts.backends.get(backend.index());
         if let Some(count) = backend.and_then(|backend| backend.outcomes.get(outcome.index())) {
             count.inc();
         }
@@ -64,14 +80,23 @@ impl Metrics {
 
     /// So long it took to get one, or not to; where the service was asked at all.
     pub fn observe_verdict_time(&self, backend: VerdictBackend, duration: Duration) {
-        if let Some(backend) = self.verdicts.0.get(backend.index()) {
+        if let Some(backend) = self.verdicts.backends.get(backend.index()) {
             backend.duration.observe(duration.as_secs_f64());
+        }
+    }
+
+    /// How many reports there were since the start.
+    pub fn set_reports(&self, count: impl Fn(PaymentOutcome, ReportFate) -> u64) {
+        for (outcome, fates) in PaymentOutcome::ALL.iter().zip(&self.verdicts.reports) {
+            for (fate, counter) in ReportFate::ALL.iter().zip(fates) {
+                catch_up(counter, count(*outcome, *fate));
+            }
         }
     }
 
     /// How many calls are under way, and whether any are made.
     pub fn set_verdict_service(&self, backend: VerdictBackend, in_flight: usize, breaker: BreakerState) {
-        if let Some(backend) = self.verdicts.0.get(backend.index()) {
+        if let Some(backend) = self.verdicts.backends.get(backend.index()) {
             backend.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
             backend.breaker.set(i64::from(breaker == BreakerState::Open));
         }

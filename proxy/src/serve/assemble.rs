@@ -107,6 +107,7 @@ pub(super) fn gate(settings: &Settings, connector: &Arc<Connector>, resolver: &A
         },
         desk: desks.paying,
         screening_desk: desks.screening,
+        reports: desks.reports,
         screening: if config.verdict.is_configured() {
             ScreeningRule::Screened
         } else {
@@ -146,7 +147,13 @@ fn watch_gauges(metrics: &Metrics, leaves: &Arc<LeafCache>, engine: &Arc<Engine>
             metrics.set_audit(&audit.status());
         }
         if let Some(gate) = gate.upgrade() {
-            let Standing { desk, screening_desk, .. } = gate.standing();
+            let Standing {
+                desk,
+                screening_desk,
+                reports,
+                ..
+            } = gate.standing();
+            metrics.set_reports(|outcome, fate| reports.count(outcome, fate));
             let breaker = if desk.breaker_is_open() || screening_desk.breaker_is_open() {
                 BreakerState::Open
             } else {

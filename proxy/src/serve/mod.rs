@@ -17,6 +17,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::watch;
@@ -39,6 +40,9 @@ pub use policy_file::PolicyFile;
 pub use policy_paths::{PolicyPaths, Unreadable};
 pub use rehearsal::{Rehearsal, RehearsalError};
 pub use signals::Signals;
+
+/// How long the last reports of outcomes may take after everything else has ended.
+const LAST_REPORTS: Duration = Duration::from_secs(2);
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -140,6 +144,7 @@ impl Tollgate {
         }
         readiness.weakened(&settings.config.insecure.weakenings());
         watch_payments(&readiness, &engine.gate);
+        engine.gate.standing().reports.start();
         let policy = Arc::new(PolicyFile::new(
             settings.policy,
             settings.config.payments,
@@ -219,6 +224,7 @@ impl Tollgate {
         let _ = self.proxy_task.await;
         self.admin_stop.cancel();
         let _ = self.admin_task.await;
+        self.engine.gate.standing().reports.finish(LAST_REPORTS).await;
         let engine = self.engine.clone();
         let _ = tokio::task::spawn_blocking(move || {
             engine.gate.replay().close();

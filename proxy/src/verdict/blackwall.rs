@@ -1,4 +1,4 @@
-//! Asks a Blackwall service: `POST {url}/v1/forecast-payment`.
+//! Asks a Blackwall service: `POST {url}/v1/forecast-payment`; and tells it what became of what it judged: `POST {url}/v1/report-outcome`.
 //!
 //! In: a question. Out: an [`Answer`] by the acceptance rule, or a typed [`Failure`]. One question, one answer: no retry (each forecast is billed and
 //! recorded anew), no redirect, and a demand for payment is never met.
@@ -19,6 +19,7 @@
 //! not named above are ignored, so newer services keep working.
 
 mod answer;
+mod outcome;
 mod question;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
 use thiserror::Error;
 
+use super::report::Report;
 use super::{Answer, Backend, BackendName, Failure, Question, Unacceptable};
 use crate::egress::fetch::{FetchError, Fetcher, Limits, Request, ServiceUrl};
 
@@ -51,6 +53,7 @@ pub struct Blackwall {
     fetcher: Fetcher,
     service: ServiceUrl,
     target: PathAndQuery,
+    report_target: PathAndQuery,
     agent_id: Option<AgentId>,
     limits: Limits,
 }
@@ -59,6 +62,7 @@ impl Blackwall {
     /// `agent_id` is the operator's name for this sandbox; nothing that an agent controls is ever sent as one.
     pub fn new(fetcher: Fetcher, service: ServiceUrl, agent_id: Option<AgentId>, timeout: Duration) -> Result<Self, UnusableUrl> {
         let target = service.target("/v1/forecast-payment").map_err(|_| UnusableUrl)?;
+        let report_target = service.target("/v1/report-outcome").map_err(|_| UnusableUrl)?;
         let limits = Limits {
             deadline: timeout,
             max_response: MAX_ANSWER,
@@ -67,12 +71,13 @@ impl Blackwall {
             fetcher,
             service,
             target,
+            report_target,
             agent_id,
             limits,
         })
     }
 
-    fn request(&self, body: Bytes) -> Request {
+    fn request(&self, target: &PathAndQuery, body: Bytes) -> Request {
         let mut headers = HeaderMap::with_capacity(3);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -83,7 +88,7 @@ impl Blackwall {
         Request {
             method: Method::POST,
             destination: self.service.destination().clone(),
-            target: self.target.clone(),
+            target: target.clone(),
             headers,
             body,
         }
@@ -101,7 +106,7 @@ impl Backend for Blackwall {
     }
 
     async fn ask(&self, about: &Question) -> Result<Answer, Failure> {
-        let request = self.request(question::body(about, self.agent_id.as_ref()));
+        let request = self.request(&self.target, question::body(about, self.agent_id.as_ref()));
         let response = self.fetcher.fetch(&request, self.limits).await.map_err(|error| match error {
             FetchError::TooLarge => Failure::Unacceptable(Unacceptable::TooLarge),
             FetchError::Timeout => Failure::TimedOut,
@@ -110,6 +115,16 @@ impl Backend for Blackwall {
         match response.status {
             StatusCode::OK => answer::read(&response.body),
             StatusCode::PAYMENT_REQUIRED => Err(Failure::PaymentDemanded),
+            StatusCode::TOO_MANY_REQUESTS => Err(Failure::RateLimited),
+            other => Err(Failure::Status(other.as_u16())),
+        }
+    }
+
+    async fn report(&self, report: &Report) -> Result<(), Failure> {
+        let request = self.request(&self.report_target, outcome::body(report));
+        let response = self.fetcher.fetch(&request, self.limits).await.map_err(Failure::Unreachable)?;
+        match response.status {
+            StatusCode::ACCEPTED => Ok(()),
             StatusCode::TOO_MANY_REQUESTS => Err(Failure::RateLimited),
             other => Err(Failure::Status(other.as_u16())),
         }

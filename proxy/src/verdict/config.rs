@@ -19,6 +19,7 @@ use super::blackwall::{AgentId, Blackwall, UnusableUrl};
 use super::breaker::BreakerConfig;
 use super::desk::{Asker, Desk, DeskLimits};
 use super::local::{ListError, Local};
+use super::report::Reports;
 use super::unanimous::Unanimous;
 use super::{Backend, BackendName};
 use crate::egress::fetch::{Fetcher, ServiceUrl};
@@ -48,6 +49,8 @@ pub struct VerdictConfig {
     pub max_in_flight: NonZeroUsize,
     /// Payments that may wait for a call.
     pub queue: usize,
+    /// Whether the service hears what became of the payments that it judged (backend `blackwall`). Default `true`.
+    pub report_outcomes: Option<bool>,
     /// When a service that fails is no longer asked (backend `blackwall`).
     pub breaker: Option<BreakerConfig>,
     /// Known payees with their usual price (backend `local`). A relative path starts at the configuration file's directory.
@@ -68,6 +71,7 @@ impl Default for VerdictConfig {
             timeout: Duration::from_secs(5),
             max_in_flight: NonZeroUsize::MIN.saturating_add(3),
             queue: 64,
+            report_outcomes: None,
             breaker: None,
             payees: None,
             refused: None,
@@ -90,9 +94,11 @@ pub enum Seating {
 #[derive(Debug)]
 pub struct Desks {
     /// For payments.
-    pub paying: Desk,
+    pub paying: Arc<Desk>,
     /// For offers that nobody has signed for yet.
     pub screening: Desk,
+    /// For what became of payments.
+    pub reports: Reports,
 }
 
 /// Why a desk cannot be opened.
@@ -150,6 +156,7 @@ impl VerdictConfig {
                 ("url", self.url.is_some()),
                 ("agent_id", self.agent_id.is_some()),
                 ("breaker", self.breaker.is_some()),
+                ("report_outcomes", self.report_outcomes.is_some()),
             ],
         };
         if let Some((setting, _)) = foreign.iter().copied().find(|(_, set)| *set) {
@@ -201,15 +208,19 @@ impl VerdictConfig {
             };
             Desk::new(backend.clone(), limits, asker)
         };
+        let seats = match seating {
+            Seating::Shared => rest,
+            Seating::PayingOnly => self.max_in_flight,
+        };
+        let paying = Arc::new(desk(seats, Asker::Payments));
+        let reports = match (self.backend, self.report_outcomes) {
+            (BackendName::Blackwall, None | Some(true)) => Reports::to(paying.clone()),
+            (BackendName::Blackwall, Some(false)) | (BackendName::Local | BackendName::ActionSafety, _) => Reports::off(),
+        };
         Ok(Desks {
-            paying: desk(
-                match seating {
-                    Seating::Shared => rest,
-                    Seating::PayingOnly => self.max_in_flight,
-                },
-                Asker::Payments,
-            ),
+            paying,
             screening: desk(half, Asker::Offers),
+            reports,
         })
     }
 }

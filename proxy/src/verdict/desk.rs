@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tollgate_policy::Reason;
 
 use super::breaker::{Breaker, BreakerConfig};
+use super::report::Report;
 use super::{Answer, Backend, BackendName, Failure, Question};
 
 /// How much asking there may be at once.
@@ -152,6 +153,20 @@ impl Desk {
     /// Whether questions are refused unasked, because the backend failed too often.
     pub fn breaker_is_open(&self) -> bool {
         self.breaker.is_open()
+    }
+
+    /// Tells the backend what became of a payment, within the same limits. One that is not asked is not told either.
+    pub async fn report(&self, report: &Report) -> Result<(), Failure> {
+        if self.breaker.is_open() {
+            return Err(Failure::BreakerOpen);
+        }
+        let call = async {
+            let _seat = self.seats.acquire().await.map_err(|_| Failure::QueueFull)?;
+            self.backend.report(report).await
+        };
+        tokio::time::timeout(self.limits.timeout, call)
+            .await
+            .unwrap_or(Err(Failure::TimedOut))
     }
 
     /// Calls to the backend now.

@@ -11,6 +11,7 @@
 //! | [`local`] | answers from two files of the operator |
 //! | [`action_safety`] | a second opinion, which can only object |
 //! | [`unanimous`] | a backend whose GO somebody else may object to |
+//! | [`report`] | tells a service what became of what it judged |
 //! | [`config`] | the `verdict:` section of `tollgate.yaml` |
 
 pub mod action_safety;
@@ -19,6 +20,7 @@ pub mod breaker;
 pub mod config;
 pub mod desk;
 pub mod local;
+pub mod report;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod unanimous;
@@ -31,6 +33,7 @@ use thiserror::Error;
 use tollgate_policy::Reason;
 use zeroize::Zeroizing;
 
+use self::report::Report;
 use crate::egress::fetch::FetchError;
 use crate::x402::address::Address;
 use crate::x402::claim::{Asset, AtomicAmount, Claim, Resource, Scheme};
@@ -302,5 +305,10 @@ pub trait Backend: Send + Sync {
     /// The same, with whose word it is where several are asked.
     async fn consult(&self, question: &Question) -> (BackendName, Result<Answer, Failure>) {
         (self.name(), self.ask(question).await)
+    }
+
+    /// Tells what became of a payment, once.
+    async fn report(&self, _report: &Report) -> Result<(), Failure> {
+        Ok(())
     }
 }

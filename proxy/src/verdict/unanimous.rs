@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::sync::Arc;
 
+use super::report::Report;
 use super::{Answer, Backend, BackendName, Failure, Question, Verdict};
 
 /// What an objector says.
@@ -47,6 +48,10 @@ impl Backend for Unanimous {
 
     async fn ask(&self, question: &Question) -> Result<Answer, Failure> {
         self.consult(question).await.1
+    }
+
+    async fn report(&self, report: &Report) -> Result<(), Failure> {
+        self.backend.report(report).await
     }
 
     async fn consult(&self, question: &Question) -> (BackendName, Result<Answer, Failure>) {

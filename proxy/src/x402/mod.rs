@@ -19,6 +19,7 @@ pub mod payment;
 pub mod refusal;
 pub mod resource;
 pub mod scheme;
+pub mod settlement;
 pub mod sign_in;
 pub mod signature;
 pub mod single_use;

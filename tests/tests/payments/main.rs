@@ -16,6 +16,7 @@ mod credentials;
 mod events;
 mod identifiers;
 mod local;
+mod outcomes;
 mod posed;
 mod rate;
 mod replay;

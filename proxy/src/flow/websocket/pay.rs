@@ -34,7 +34,7 @@ impl Judge<'_> {
         let engine = self.engine;
         let paying = payment::find_carried(engine, rules, &self.text, carried, record).map_err(denial)?;
         paying.buys(PaidBody::Whole(text.as_bytes()))?;
-        let mut paid = if paying.needs_verdict() {
+        let paid = if paying.needs_verdict() {
             let question = Question::from(&paying.claim);
             let ruling = record.wait(engine.gate.desk().judge(&question)).await;
             payment::settle(paying, &ruling, engine, record).map_err(denial)?
@@ -51,7 +51,7 @@ impl Judge<'_> {
             .audit
             .ready()
             .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
-        paid.leave().await
+        paid.leave_in_message().await
     }
 }
 

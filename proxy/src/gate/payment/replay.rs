@@ -14,9 +14,10 @@ use tollgate_policy::Reason;
 
 use super::action::{ActionHash, PaidBody};
 use super::store::{Store, StoreFault, StoreStatus};
+use crate::verdict::report::Receipt;
 use crate::x402::claim::{Claim, NonceHash, RequestHash};
 use crate::x402::refusal::{PaymentRefusal, PaymentSummary};
-use ledger::{Ledger, State, Used};
+use ledger::{Ledger, Reserved, State, Used};
 
 /// How many authorisations are remembered by default (some 400 bytes each).
 pub const DEFAULT_CAPACITY: usize = 65_536;
@@ -51,6 +52,8 @@ pub struct Reservation {
     attempt: Attempt,
     /// What was remembered before.
     before: Option<Used>,
+    /// The right to report what becomes of it. Waits here for a retry, which has no verdict of its own.
+    receipt: Option<Receipt>,
     outcome: Outcome,
 }
 
@@ -94,7 +97,7 @@ impl ReplayMemory {
         if let Some(store) = &self.store {
             store.ready().map_err(|fault| unusable(fault).knowing(summary))?;
         }
-        let (attempt, before) = self.ledger().reserve(claim, now).map_err(|refusal| refusal.knowing(summary))?;
+        let Reserved { attempt, before, receipt } = self.ledger().reserve(claim, now).map_err(|refusal| refusal.knowing(summary))?;
         Ok(Reservation {
             memory: self.clone(),
             nonce: claim.nonce_hash,
@@ -102,6 +105,7 @@ impl ReplayMemory {
             summary,
             attempt,
             before,
+            receipt,
             outcome: Outcome::Becomes(State::Unanswered),
         })
     }
@@ -161,6 +165,11 @@ impl Reservation {
         bound.map_err(|refusal| refusal.knowing(self.summary))
     }
 
+    /// Takes the right to report what becomes of the payment.
+    pub fn hold(&mut self, receipt: Option<Receipt>) {
+        self.receipt = receipt;
+    }
+
     /// Writes down that the authorisation is spent. Only then may its first byte leave.
     pub async fn spend(&mut self) -> Result<(), PaymentRefusal> {
         let Some(store) = &self.memory.store else { return Ok(()) };
@@ -170,9 +179,10 @@ impl Reservation {
         kept.map_err(|fault| unusable(fault).knowing(self.summary))
     }
 
-    /// The origin answered: whether it took the money is between it and the client, but nothing is uncertain.
-    pub fn answered(mut self) {
+    /// The origin answered: whether it took the money is between it and the client, but nothing is uncertain. Gives back the right to report.
+    pub fn answered(mut self) -> Option<Receipt> {
         self.outcome = Outcome::Becomes(State::Spent);
+        let receipt = self.receipt.take();
         let memory = self.memory.clone();
         let nonce = self.nonce;
         drop(self);
@@ -180,6 +190,7 @@ impl Reservation {
         if let (Some(store), Some(entry)) = (&memory.store, entry) {
             store.note(nonce, entry);
         }
+        receipt
     }
 
     /// It had its GO, but nothing of it left: the same bytes for the same request pass once more. A second failure spends it.
@@ -204,6 +215,9 @@ impl Drop for Reservation {
             (Outcome::Becomes(state), _) => ledger.settle(self.nonce, state),
             (Outcome::Undone, Some(before)) => ledger.restore(self.nonce, before),
             (Outcome::Undone, None) => ledger.forget(self.nonce),
+        }
+        if let Some(receipt) = self.receipt.take() {
+            ledger.park(self.nonce, receipt);
         }
     }
 }

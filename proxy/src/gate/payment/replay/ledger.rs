@@ -7,6 +7,7 @@ use tollgate_policy::Reason;
 use super::super::action::ActionHash;
 use super::super::store::{Entry, Settlement};
 use super::{Attempt, expired, replayed};
+use crate::verdict::report::Receipt;
 use crate::x402::claim::{Claim, IdentifierHash, NonceHash};
 use crate::x402::refusal::PaymentRefusal;
 
@@ -21,6 +22,17 @@ pub(super) struct Ledger {
     identifiers: HashMap<IdentifierHash, NonceHash>,
     /// What was sent and never answered.
     unanswered: BTreeSet<(ActionHash, NonceHash)>,
+    /// Rights to report that wait for a retry.
+    receipts: HashMap<NonceHash, Receipt>,
+}
+
+/// An authorisation that may be used now.
+#[derive(Debug)]
+pub(super) struct Reserved {
+    pub(super) attempt: Attempt,
+    /// What was remembered before, for an attempt that is undone.
+    pub(super) before: Option<Used>,
+    pub(super) receipt: Option<Receipt>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +74,7 @@ impl Ledger {
             by_expiry: BTreeSet::new(),
             identifiers: HashMap::new(),
             unanswered: BTreeSet::new(),
+            receipts: HashMap::new(),
         }
     }
 
@@ -79,8 +92,7 @@ impl Ledger {
         Some(Entry { settlement, ..*entry })
     }
 
-    /// Also what was remembered before, for an attempt that is undone.
-    pub(super) fn reserve(&mut self, claim: &Claim, now: u64) -> Result<(Attempt, Option<Used>), PaymentRefusal> {
+    pub(super) fn reserve(&mut self, claim: &Claim, now: u64) -> Result<Reserved, PaymentRefusal> {
         self.forget_expired(now);
         if let Some(used) = self.used.get_mut(&claim.nonce_hash) {
             if used.entry.payment != claim.payment_hash || used.entry.request != claim.request_hash {
@@ -90,7 +102,11 @@ impl Ledger {
             let before = *used;
             used.entry.attempts = used.entry.attempts.saturating_add(1);
             self.enter(claim.nonce_hash, State::InFlight);
-            return Ok((attempt, Some(before)));
+            return Ok(Reserved {
+                attempt,
+                before: Some(before),
+                receipt: self.receipts.remove(&claim.nonce_hash),
+            });
         }
         if let Some(identifier) = &claim.identifier_hash
             && self.identifiers.contains_key(identifier)
@@ -123,7 +139,11 @@ impl Ledger {
                 state: State::InFlight,
             },
         );
-        Ok((Attempt::First, None))
+        Ok(Reserved {
+            attempt: Attempt::First,
+            before: None,
+            receipt: None,
+        })
     }
 
     /// Binds an authorisation to what it buys; a retry has to buy what the first attempt did. Refused while another payment for the same may
@@ -145,6 +165,13 @@ impl Ledger {
         Ok(())
     }
 
+    /// Keeps a right to report for a retry. Where none may come, it is dropped, and so reports.
+    pub(super) fn park(&mut self, nonce: NonceHash, receipt: Receipt) {
+        if self.used.get(&nonce).is_some_and(|used| used.again().is_ok()) {
+            self.receipts.insert(nonce, receipt);
+        }
+    }
+
     pub(super) fn settle(&mut self, nonce: NonceHash, state: State) {
         self.enter(nonce, state);
     }
@@ -160,6 +187,7 @@ impl Ledger {
         let Some(Used { entry, .. }) = self.used.remove(&nonce) else {
             return;
         };
+        self.receipts.remove(&nonce);
         self.by_expiry.remove(&(entry.expires, nonce));
         self.unanswered.remove(&(entry.action, nonce));
         if let Some(identifier) = entry.identifier {
