@@ -3,7 +3,7 @@
 //! gives a power only where it is switched on.
 
 mod allowance;
-mod approval;
+pub mod approval;
 mod identifier;
 
 use std::fmt;

@@ -12,7 +12,7 @@ use crate::x402::signature::Signature;
 
 /// Why a text is not a transaction that can be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(super) enum ApprovalError {
+pub enum ApprovalError {
     /// Not `0x02` and hex: another kind of transaction, or none.
     #[error("the allowance is not an EIP-1559 transaction in hex")]
     Kind,
@@ -26,9 +26,9 @@ pub(super) enum ApprovalError {
 
 /// A transaction, taken apart.
 #[derive(Debug, Clone)]
-pub(super) struct Approval {
+pub struct Approval {
     /// Who signed it.
-    pub(super) sender: EvmAddress,
+    pub sender: EvmAddress,
     chain_id: U256,
     to: EvmAddress,
     value: U256,
@@ -36,7 +36,7 @@ pub(super) struct Approval {
 }
 
 /// `0x02`, then RLP of `[chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data, accessList, yParity, r, s]`.
-pub(super) fn read(text: &str) -> Result<Approval, ApprovalError> {
+pub fn read(text: &str) -> Result<Approval, ApprovalError> {
     let bytes = text
         .strip_prefix("0x02")
         .and_then(|digits| hex::decode(digits).ok())
@@ -117,7 +117,7 @@ impl<'a> Fields<'a> {
 
 impl Approval {
     /// Whether it lets the Permit2 contract move up to `amount` of the token on the chain, moves no coins and does nothing else.
-    pub(super) fn gives(&self, amount: U256, token: EvmAddress, chain_id: u64) -> bool {
+    pub fn gives(&self, amount: U256, token: EvmAddress, chain_id: u64) -> bool {
         let mut call = Vec::from(*b"\x09\x5e\xa7\xb3");
         call.extend([0; 12]);
         call.extend(PERMIT2.0);
