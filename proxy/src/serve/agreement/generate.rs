@@ -133,6 +133,9 @@ const FIELDS: &[&[(&str, &str)]] = &[
     &[("transfer-encoding", "gzip, chunked")],
     &[("x-http-method-override", "DELETE")],
     &[("content-encoding", "gzip")],
+    &[("content-type", "application/json")],
+    &[("mcp-session-id", "1"), ("content-type", "application/json")],
+    &[("content-type", "application/json"), ("payment-signature", "e30=")],
 ];
 
 const BODIES: &[&str] = &[
@@ -141,6 +144,9 @@ const BODIES: &[&str] = &[
     r#"{"jsonrpc":"2.0","method":"eth_chainId","id":1}"#,
     r#"{"method":"a","method":"b"}"#,
     r#"{"paymentPayload":{},"paymentRequirements":{}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"x402/payment":{"x402Version":2}}}}"#,
+    r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"x402/payment":{}}}}]"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",}}"#,
     "not json",
 ];
 
