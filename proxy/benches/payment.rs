@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
-use tollgate::gate::payment::{PaymentRequest, PaymentsConfig, Terms, UrlScheme, judge_header};
+use tollgate::gate::payment::challenges::ChallengeMemory;
+use tollgate::gate::payment::{PaymentRequest, PaymentsConfig, Terms, UrlScheme, judge_carried, judge_header};
 use tollgate::gate::rail::{Rails, RailsConfig};
 use tollgate::x402::carriers::Carrier;
 use tollgate::x402::detect;
@@ -86,6 +87,32 @@ fn headers(c: &mut Criterion) {
     }
 }
 
+fn paid_call(c: &mut Criterion) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/x402/mcp-v2-exact-evm-py.json");
+    let vector: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let body = vector["exchanges"][1]["request"]["body"].as_str().unwrap();
+    let before: u64 = vector["expected_claim"]["valid_before"].as_str().unwrap().parse().unwrap();
+    let rails = Rails::new(&RailsConfig::default()).unwrap();
+    let terms = Terms::operator(&PaymentsConfig::default()).unwrap();
+    let authority = Authority::parse("127.0.0.1:80", None).unwrap();
+    let request = PaymentRequest {
+        method: "POST",
+        scheme: UrlScheme::Http,
+        authority: &authority,
+        path: "/mcp",
+        query: None,
+        carrier: Carrier::Head,
+    };
+    let challenges = ChallengeMemory::default();
+    c.bench_function("judge/mcp", |b| {
+        b.iter(|| {
+            let carried = rails.in_body("/mcp", black_box(body.as_bytes())).unwrap().unwrap();
+            let request = request.carrying(carried.call.carrier());
+            judge_carried(&carried, &request, &terms, &challenges, before - 60).unwrap()
+        });
+    });
+}
+
 fn bodies(c: &mut Criterion) {
     let rails = Rails::new(&RailsConfig::default()).unwrap();
     let message =
@@ -94,7 +121,16 @@ fn bodies(c: &mut Criterion) {
     let escaped = prose.replace("plain", "pl\\u0061in");
     let image = format!("{{\"image\":\"{}\"}}", "iVBORw0KGgoAAAANSUhEUgAA8gZ3".repeat((1 << 20) / 28));
     let mut group = c.benchmark_group("rail_body_1mib");
-    for (name, body) in [("json", prose), ("json_parsed_for_an_escape", escaped), ("base64_image", image)] {
+    let call =
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weather","arguments":{"city":"Oslo","units":"metric"}}},"#;
+    let calls = format!("[{}{{}}]", call.repeat((1 << 20) / call.len()));
+    let bodies = [
+        ("json", prose),
+        ("json_rpc_calls", calls),
+        ("json_parsed_for_an_escape", escaped),
+        ("base64_image", image),
+    ];
+    for (name, body) in bodies {
         group.throughput(Throughput::Bytes(body.len() as u64));
         group.bench_function(name, |b| {
             b.iter(|| black_box(rails.in_body("/v1/messages", black_box(body.as_bytes()))));
@@ -103,5 +139,5 @@ fn bodies(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, headers, bodies);
+criterion_group!(benches, headers, paid_call, bodies);
 criterion_main!(benches);

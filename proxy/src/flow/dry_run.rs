@@ -9,9 +9,10 @@ mod wire;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::{HeaderMap, Method};
 use pingora::http::RequestHeader;
-use tollgate_policy::{Authority, Facts, Inspection, Messages, Reason, WEBSOCKET_TEXT};
+use tollgate_policy::{Authority, BodyReading, Facts, Inspection, Messages, Reason, WEBSOCKET_TEXT};
 
 use super::body::{self, Need};
 use super::engine::Binaries;
@@ -24,7 +25,7 @@ use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Resolver, Security};
 use crate::gate::{Asked, Caller, Denial, Gate, Layer, Request, Route, Ruleset};
 use crate::settings::Limits;
-use crate::verdict::{BackendName, Question};
+use crate::verdict::Question;
 use crate::x402::carriers::Carried;
 use crate::x402::claim::Claim;
 use wire::{Asks, Wire};
@@ -106,9 +107,12 @@ impl DryEngine {
         let at = request.at.unwrap_or_else(now);
         let mut claim = self.payment(rules, &head, &wire.head, at, run)?;
         *stage = Stage::Body;
-        let (judged, carried) = self.body(rules, &head, &route, wire, request, claim.as_ref(), run)?;
-        if let Some(judged) = judged {
-            pass.take(judged);
+        let (bytes, carried) = self.body(&head, &route, wire, request, claim.as_ref(), run)?;
+        if wire.asks != Asks::Message
+            && let Some(reading) = route.reading()
+        {
+            let asked = self.request(rules, &head, &wire.head, request.caller);
+            pass.take(self.operations(rules, &asked, &route, reading, &bytes.unwrap_or_default(), run)?);
         }
         if let Some(carried) = carried {
             *stage = Stage::Payment;
@@ -289,16 +293,16 @@ impl DryEngine {
         Ok(claim)
     }
 
-    fn body<'r>(
+    /// The body as far as it is read, and the payment in it.
+    fn body(
         &self,
-        rules: &'r Ruleset,
         head: &Head,
-        route: &Route<'r>,
+        route: &Route<'_>,
         wire: &Wire<'_>,
         asked: &DryRequest<'_>,
         in_head: Option<&Claim>,
         run: &mut DryRun,
-    ) -> Result<(Option<Route<'r>>, Option<Carried>), Denial> {
+    ) -> Result<(Option<Bytes>, Option<Carried>), Denial> {
         if wire.asks == Asks::Message {
             // The handshake has none; what there is, is the message's.
             return Ok((None, None));
@@ -317,31 +321,37 @@ impl DryEngine {
         if !asked.body.is_empty() {
             run.step(Stage::Body, Finding::Passed, detail);
         }
-        let Some(reading) = route.reading() else {
-            return Ok((None, carried));
-        };
-        let request = self.request(rules, head, &wire.head, asked.caller);
-        let bytes = bytes.unwrap_or_default();
-        let operations = self.gate.read_operations(&request, route, reading, &bytes)?;
-        run.policy = Some(self.gate.explain_operations(rules, &request, &operations));
-        let route = self.gate.judge_operations(rules, &request, &operations)?;
+        Ok((bytes, carried))
+    }
+
+    fn operations<'r>(
+        &self,
+        rules: &'r Ruleset,
+        request: &Request<'_>,
+        route: &Route<'r>,
+        reading: BodyReading,
+        bytes: &[u8],
+        run: &mut DryRun,
+    ) -> Result<Route<'r>, Denial> {
+        let operations = self.gate.read_operations(request, route, reading, bytes)?;
+        run.policy = Some(self.gate.explain_operations(rules, request, &operations));
+        let route = self.gate.judge_operations(rules, request, &operations)?;
         let shown = route.operation.as_deref().map_or("", Asked::as_str);
         run.step(Stage::Body, finding(&route), judged(&route, shown));
-        Ok((Some(route), carried))
+        Ok(route)
     }
 
     /// The embedded backend answers here as it would at run time; a service is never asked for the sake of an explanation.
     async fn verdict(&self, claim: &Claim, run: &mut DryRun) -> Result<(), Denial> {
         let desk = self.gate.desk();
-        if desk.backend() == BackendName::Local {
+        let Some(told) = desk.told(&Question::from(claim)) else {
             let ruling = desk.judge(&Question::from(claim)).await;
             if let Some(denial) = payment::refusal(claim, &ruling) {
                 return Err(denial);
             }
             run.step(Stage::Verdict, Finding::Passed, "the local lists say GO");
             return Ok(());
-        }
-        let told = desk.told(&Question::from(claim)).unwrap_or_default();
+        };
         let detail = format!(
             "not asked here; at run time {} is asked about {} for {}, and only GO lets it out; it is told {}",
             desk.backend().as_str(),

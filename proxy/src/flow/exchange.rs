@@ -113,7 +113,7 @@ impl Engine {
         };
         // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
         self.judge_again(connection, rules, &head, down, &content, carried.as_ref()).await?;
-        let expected = Expected::of(&head, &down.req_header().headers, &content);
+        let expected = Expected::of(&head, &content);
         drop((content, carried));
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.

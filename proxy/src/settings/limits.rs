@@ -101,7 +101,7 @@ limits! {
     h2_streams: usize, "units::count", 128;
     /// Malformed or reset streams after which an HTTP/2 connection is closed.
     h2_bad_streams: usize, "units::count", 32;
-    /// Size of one request body that a rule has to read before anything of it leaves.
+    /// Size of one request body, of one answer to a call, or of one event in a stream, that a rule has to read before anything of it passes.
     body_held: usize, "units::size", 16 * MIB;
     /// Size of all bodies held for inspection at once.
     bodies_held_total: usize, "units::size", 128 * MIB;

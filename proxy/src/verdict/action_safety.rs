@@ -11,6 +11,7 @@ pub mod config;
 mod tests;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
@@ -99,6 +100,10 @@ impl ActionSafety {
 impl Objector for ActionSafety {
     fn name(&self) -> BackendName {
         BackendName::ActionSafety
+    }
+
+    fn told(&self, question: &Question) -> Option<Bytes> {
+        self.action(question).map(|action| action.body())
     }
 
     async fn object(&self, question: &Question) -> Result<Opinion, Failure> {

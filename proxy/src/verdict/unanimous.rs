@@ -24,6 +24,9 @@ pub trait Objector: Send + Sync {
     /// Which one it is.
     fn name(&self) -> BackendName;
 
+    /// What it would be told; see [`Backend::told`].
+    fn told(&self, question: &Question) -> Option<Bytes>;
+
     /// Asks once. No opinion is not "no objection".
     async fn object(&self, question: &Question) -> Result<Opinion, Failure>;
 }
@@ -43,7 +46,7 @@ impl Backend for Unanimous {
     }
 
     fn told(&self, question: &Question) -> Option<Bytes> {
-        self.backend.told(question)
+        self.backend.told(question).or_else(|| self.objector.told(question))
     }
 
     async fn ask(&self, question: &Question) -> Result<Answer, Failure> {
@@ -93,6 +96,10 @@ mod tests {
     impl Objector for Thinks {
         fn name(&self) -> BackendName {
             BackendName::ActionSafety
+        }
+
+        fn told(&self, _: &Question) -> Option<Bytes> {
+            None
         }
 
         async fn object(&self, _: &Question) -> Result<Opinion, Failure> {

@@ -5,7 +5,7 @@ use aho_corasick::{AhoCorasick, BuildError, packed};
 /// A set of words.
 #[derive(Debug)]
 pub(crate) struct Words {
-    /// Some ten times as fast; missing where the processor has no instructions for it, or with more words than it takes.
+    /// Some ten times as fast; missing where the processor has no instructions for it.
     vectorised: Option<packed::Searcher>,
     automaton: AhoCorasick,
 }
@@ -22,7 +22,12 @@ pub(crate) struct WordAt {
 impl Words {
     pub(crate) fn new(words: &[String]) -> Result<Self, BuildError> {
         Ok(Words {
-            vectorised: packed::Config::new().builder().extend(words).build(),
+            // The library would leave more than 64 words to the automaton, which takes ten times as long with ours.
+            vectorised: packed::Config::new()
+                .heuristic_pattern_limits(false)
+                .builder()
+                .extend(words)
+                .build(),
             automaton: AhoCorasick::new(words)?,
         })
     }
@@ -74,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_searchers_agree(text in "[abc\"]{0,80}", words in prop::collection::vec("[abc\"]{3,6}", 1..60)) {
+        fn both_searchers_agree(text in "[abc\"]{0,80}", words in prop::collection::vec("[abc\"]{3,6}", 1..120)) {
             let set = Words::new(&words).unwrap();
             let expected = words.iter().any(|word| text.contains(word));
             prop_assert_eq!(set.any(text.as_bytes()), expected);

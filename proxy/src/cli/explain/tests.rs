@@ -341,6 +341,10 @@ async fn the_text_says_what_decided_and_what_to_do() {
 
 /// A payment to `payee` for the resource, as an SDK would sign it.
 fn payment(payee: u8) -> String {
+    format!("PAYMENT-SIGNATURE: {}", signed(payee, "https://api.example.com/v1/x"))
+}
+
+fn signed(payee: u8, resource: &str) -> String {
     let asset = assets::table()
         .map(|known| known.asset)
         .find(|asset| asset.network.to_string() == "eip155:84532")
@@ -348,7 +352,7 @@ fn payment(payee: u8) -> String {
     let domain = asset.domain().unwrap();
     let challenge = json!({
         "x402Version": 2,
-        "resource": { "url": "https://api.example.com/v1/x" },
+        "resource": { "url": resource },
         "accepts": [{
             "scheme": "exact", "network": "eip155:84532", "asset": asset.address.to_string(), "amount": "10000",
             "payTo": format!("0x{}", hex::encode([payee; 20])), "maxTimeoutSeconds": 60,
@@ -357,7 +361,45 @@ fn payment(payee: u8) -> String {
     });
     let challenge = STANDARD.encode(challenge.to_string()).parse().unwrap();
     let value = Payer::new().unwrap().pay(&challenge, &asset, now()).unwrap();
-    format!("PAYMENT-SIGNATURE: {}", value.to_str().unwrap())
+    value.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_payment_in_a_call_is_judged_like_one_in_a_header() {
+    let local = Place::new(POLICY, CONFIG);
+    let call = |payee: u8, tool: &str| {
+        let payment: Value = serde_json::from_slice(&STANDARD.decode(signed(payee, "mcp://tool/weather")).unwrap()).unwrap();
+        let call =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "_meta": { "x402/payment": payment } } });
+        let file = local.file(&format!("call-{payee}-{tool}.json"));
+        std::fs::write(&file, call.to_string()).unwrap();
+        file
+    };
+    for (payee, tool, expected) in [
+        (0x11, "weather", ("allow", json!(null))),
+        (0x22, "weather", ("deny", json!("verdict_hold"))),
+        (0x11, "forecast", ("deny", json!("payment_mismatch"))),
+    ] {
+        let body = call(payee, tool);
+        let ask = [
+            "POST",
+            "https://api.example.com/rpc",
+            "--header",
+            "Content-Type: application/json",
+            "--body",
+            &body,
+        ];
+        let (document, text) = local.explained(&ask).await.unwrap();
+        assert_eq!(
+            (document["decision"].as_str().unwrap(), document["reason_code"].clone()),
+            expected,
+            "{text}"
+        );
+        if expected.0 == "allow" {
+            assert_eq!(document["payment"]["amount"], "0.01");
+            assert!(text.contains("in the body, signed for 0.01"), "{text}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 //! or a denial. Which challenge answers which call is told by their ids, or by the tool that the challenge names.
 
 use bytes::{Bytes, BytesMut};
-use http::header::{self, HeaderMap};
+use http::header;
 use http::{Method, StatusCode};
 use pingora::http::ResponseHeader;
 use pingora::protocols::http::ServerSession;
@@ -29,16 +29,16 @@ pub(in crate::flow) enum Expected {
     ByStatus,
     /// It answers the JSON-RPC calls in this body.
     Calls(Bytes),
-    /// The request asks for a stream of events, which may answer any call.
+    /// A stream of events may answer any call.
     Events,
 }
 
 impl Expected {
     /// By what the request says.
-    pub(in crate::flow) fn of(head: &Head, headers: &HeaderMap, content: &Content) -> Self {
+    pub(in crate::flow) fn of(head: &Head, content: &Content) -> Self {
         match content {
             Content::Known(body) if memchr::memmem::find(body, b"\"jsonrpc\"").is_some() => Expected::Calls(body.clone()),
-            _ if head.method == Method::GET && accepts_events(headers) => Expected::Events,
+            _ if head.method == Method::GET => Expected::Events,
             _ => Expected::ByStatus,
         }
     }
@@ -49,13 +49,6 @@ impl Expected {
             Expected::ByStatus | Expected::Events => None,
         }
     }
-}
-
-fn accepts_events(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .any(|value| memchr::memmem::find(&value.as_bytes().to_ascii_lowercase(), b"text/event-stream").is_some())
 }
 
 /// Whether an answer is a stream of events.
@@ -167,10 +160,9 @@ pub(super) async fn screen(
     };
     let mut payable: Vec<Vec<Purchase>> = vec![Vec::new(); posed.len()];
     for group in groups(&posed) {
-        let challenges: Vec<&Challenge> = group.iter().map(|number| &posed[*number].challenge).collect();
-        let Some(first) = group.first().and_then(|number| posed.get(*number)) else {
-            continue;
-        };
+        let copies = || group.iter().filter_map(|number| posed.get(*number));
+        let challenges: Vec<&Challenge> = copies().map(|one| &one.challenge).collect();
+        let Some(first) = copies().next() else { continue };
         let call = calls.and_then(|body| Call::by_id(body, &first.id));
         let Some(carrier) = first.carrier(call.as_ref()) else {
             if rule == ScreeningRule::PassedOn {

@@ -1,6 +1,5 @@
 //! A client's messages against the rules in force when they are sent.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -116,17 +115,16 @@ impl<'e> Judge<'e> {
         }
     }
 
-    async fn judge_document(&mut self, bytes: &[u8], text: &Cow<'_, str>) -> Result<Option<Carried>, Denial> {
-        if let Cow::Owned(_) = text
-            && self.engine.gate.judge_body(self.text.path.as_str(), bytes)?.is_some()
-        {
-            return Err(Denial::new(Reason::PaymentMalformed, "a payment in a message that is not UTF-8"));
+    async fn judge_document(&mut self, bytes: &[u8], text: &str) -> Result<Option<Carried>, Denial> {
+        if bytes == text.as_bytes() {
+            return self.judge_text(text).await;
         }
-        let carried = self.judge_text(text).await?;
-        match (text, carried) {
-            // What is judged is what the origin reads, or nothing is paid.
-            (Cow::Owned(_), Some(_)) => Err(Denial::new(Reason::PaymentMalformed, "a payment in a message that is not UTF-8")),
-            (_, carried) => Ok(carried),
+        let as_it_is = self.engine.gate.judge_body(self.text.path.as_str(), bytes)?;
+        let as_read = self.judge_text(text).await?;
+        // What is judged is what the origin reads, or nothing is paid.
+        match as_it_is.or(as_read) {
+            None => Ok(None),
+            Some(_) => Err(Denial::new(Reason::PaymentMalformed, "a payment in a message that is not UTF-8")),
         }
     }
 

@@ -90,19 +90,23 @@ impl Rails {
             let detail = "the body is JSON in an encoding that is not read, so it cannot be judged";
             Err(RailHit::new(Reason::UninspectableTraffic, detail, "encoding"))
         };
-        let marked = "a payment in a body that is not plain UTF-8";
+        let not_paid = |found: Result<Option<Carried>, RailHit>| match found? {
+            None => Ok(None),
+            // Bytes that other readers take for something else.
+            Some(_) => Err(refused(PaymentRefusal::malformed("a payment in a body that is not plain UTF-8"))),
+        };
         if let Some(text) = from_utf16(body) {
             return if text.contains('\0') {
                 unreadable()
             } else {
-                none_carried(self.in_utf8(path, text.as_bytes())?, marked)
+                not_paid(self.in_utf8(path, text.as_bytes()))
             };
         }
         if memchr::memchr(0, body).is_some() {
             return unreadable();
         }
         match body.strip_prefix(b"\xef\xbb\xbf") {
-            Some(body) => none_carried(self.in_utf8(path, body)?, marked),
+            Some(body) => not_paid(self.in_utf8(path, body)),
             None => self.in_utf8(path, body),
         }
     }
@@ -213,14 +217,6 @@ impl Rails {
 fn is_facilitator(path: &str) -> bool {
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     ["verify", "settle"].iter().any(|call| last.eq_ignore_ascii_case(call))
-}
-
-/// A payment whose bytes other readers take for something else is none that could be judged.
-fn none_carried(carried: Option<Carried>, why: &'static str) -> Result<Option<Carried>, RailHit> {
-    match carried {
-        None => Ok(None),
-        Some(_) => Err(refused(PaymentRefusal::malformed(why))),
-    }
 }
 
 fn refused(refusal: PaymentRefusal) -> RailHit {

@@ -57,7 +57,7 @@ pub enum RailsError {
 /// Something that is a rail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RailHit {
-    /// A `rail_*` reason, or `payment_scheme_not_allowed` for an x402 payment in a body, which is not judged yet.
+    /// A `rail_*` reason, or a `payment_*` one for an x402 payment in a body that is in no place where it is judged.
     pub reason: Reason,
     /// One sentence for a human; fixed text.
     pub detail: Cow<'static, str>,

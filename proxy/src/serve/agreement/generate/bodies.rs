@@ -29,6 +29,9 @@ const PLAIN: &[&str] = &[
     r#"{"jsonrpc":"2.0","method":"eth_chainId","id":1}"#,
     r#"{"method":"a","method":"b"}"#,
     r#"{"paymentPayload":{},"paymentRequirements":{}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"x402/payment":{"x402Version":2}}}}"#,
+    r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"x402/payment":{}}}}]"#,
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t",}}"#,
     "not json",
 ];
 

@@ -99,6 +99,8 @@ const FIELDS: &[&[(&str, &str)]] = &[
     &[("x-http-method-override", "DELETE")],
     &[("content-encoding", "gzip")],
     &[("content-encoding", "compress")],
+    &[("mcp-session-id", "1"), ("content-type", "application/json")],
+    &[("content-type", "application/json"), ("payment-signature", "e30=")],
 ];
 
 /// What bodies are said to be.
