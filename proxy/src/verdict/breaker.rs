@@ -1,7 +1,7 @@
 //! Stops asking a service that fails: after so many failures in a row its payments are refused at once, instead of each waiting for its
 //! timeout, until one that is let through as a probe is answered.
 //!
-//! In: permission to ask, and how that went. Out: a [`Pass`], or [`Failure::BreakerOpen`]. Only outages count (timeouts, broken connections,
+//! In: permission to ask, and how that went. Out: a pass, or [`Failure::BreakerOpen`]. Only outages count (timeouts, broken connections,
 //! 5xx): whatever else a service says, it is there.
 
 use std::num::NonZeroU32;

@@ -29,3 +29,6 @@ pub(super) fn body(report: &Report) -> Bytes {
     // Strings only: serialising them cannot fail. An empty body would be refused by the service.
     Bytes::from_owner(Zeroizing::new(serde_json::to_vec(&told).unwrap_or_default()))
 }
+
+#[cfg(test)]
+mod tests;

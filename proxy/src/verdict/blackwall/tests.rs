@@ -24,12 +24,12 @@ fn recorded() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/blackwall")
 }
 
-fn vector(name: &str) -> Value {
+pub(super) fn vector(name: &str) -> Value {
     let text = std::fs::read_to_string(recorded().join(format!("{name}.json"))).expect(name);
     serde_json::from_str(&text).expect(name)
 }
 
-fn fetcher() -> Fetcher {
+pub(super) fn fetcher() -> Fetcher {
     Fetcher::new(
         Arc::new(Connector::new(None)),
         Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))),
@@ -51,7 +51,7 @@ fn refusal(outcome: &Result<Answer, Failure>) -> Option<Reason> {
 }
 
 /// The recorded bytes where they are recorded, else the same head and body written anew.
-fn on_the_wire(response: &Value) -> String {
+pub(super) fn on_the_wire(response: &Value) -> String {
     if let Some(raw) = response["raw"].as_str() {
         return raw.to_owned();
     }
