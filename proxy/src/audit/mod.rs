@@ -14,4 +14,4 @@ pub use entry::{Entry, EntryProcess};
 pub use event::{Event, PaymentRecord, Process, RequestPath, VerdictRecord};
 pub use id::{ConnectionId, RequestId};
 pub use sink::{AuditError, AuditFull, Output, Sink, Status};
-pub use vocabulary::{Adapter, Decision, PaymentScheme, Protocol, Scheme, VerdictBackend, VerdictOutcome, X402Version};
+pub use vocabulary::{Adapter, Decision, PaymentScheme, Protocol, Scheme, SignatureOutcome, VerdictBackend, VerdictOutcome, X402Version};

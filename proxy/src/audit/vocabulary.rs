@@ -138,6 +138,18 @@ vocabulary! {
         /// No acceptable answer, or none in time.
         None = "none",
     }
+
+    /// What became of a payment that was to be signed here.
+    SignatureOutcome {
+        /// Signed.
+        Signed = "signed",
+        /// The signer would not.
+        Refused = "refused",
+        /// It could not be asked, or not in time.
+        Unavailable = "unavailable",
+        /// What it gave was not the wallet's signature.
+        Invalid = "invalid",
+    }
 }
 
 #[cfg(test)]
@@ -164,5 +176,6 @@ mod tests {
         words_are_distinct_and_indexed::<PaymentScheme>();
         words_are_distinct_and_indexed::<VerdictBackend>();
         words_are_distinct_and_indexed::<VerdictOutcome>();
+        words_are_distinct_and_indexed::<SignatureOutcome>();
     }
 }
