@@ -13,5 +13,6 @@ mod mcp;
 mod plain;
 mod served;
 mod shops;
+mod signer;
 mod sockets;
 mod x402;

@@ -17,6 +17,7 @@ mod rate;
 mod replay;
 mod screening;
 mod seller;
+mod signer;
 mod stanza;
 mod store;
 mod verdicts;
