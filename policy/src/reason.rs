@@ -152,6 +152,10 @@ reasons! {
     PaymentRateLimited = "payment_rate_limited" in Payment;
     /// The payment identifier breaks its rules.
     PaymentIdentifierInvalid = "payment_identifier_invalid" in Payment;
+    /// The sandbox sent a signature of its own where payments are signed here.
+    PaymentSignedInSandbox = "payment_signed_in_sandbox" in Payment;
+    /// The signer gave no signature for a payment that had its GO.
+    PaymentSignerUnavailable = "payment_signer_unavailable" in Payment;
     /// The memory of used payments cannot be read or written.
     PaymentStoreUnavailable = "payment_store_unavailable" in Payment;
 

@@ -20,6 +20,8 @@ pub mod gate;
 
 pub mod verdict;
 
+pub mod signer;
+
 pub mod x402;
 
 pub mod egress;

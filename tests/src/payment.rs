@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use k256::ecdsa::SigningKey;
+use k256::ecdsa::{RecoveryId, Signature, SigningKey, VerifyingKey};
 use serde_json::{Value, json};
 use sha3::{Digest as _, Keccak256};
 
@@ -38,12 +38,8 @@ pub struct Wallet {
 impl Default for Wallet {
     fn default() -> Self {
         let key = SigningKey::from_slice(&rand::random::<[u8; 32]>()).expect("nearly every 32 bytes are a key");
-        let point = key.verifying_key().to_encoded_point(false);
-        let hash = keccak(&[&point.as_bytes()[1..]]);
-        Self {
-            key,
-            address: format!("0x{}", hex::encode(&hash[12..])),
-        }
+        let address = address_of(key.verifying_key());
+        Self { key, address }
     }
 }
 
@@ -136,7 +132,8 @@ impl Wallet {
         self.sign_digest(&terms.digest(&self.address))
     }
 
-    fn sign_digest(&self, digest: &[u8; 32]) -> String {
+    /// The signature of a digest, 65 bytes in hex.
+    pub fn sign_digest(&self, digest: &[u8; 32]) -> String {
         let (signature, recovery) = self.key.sign_prehash_recoverable(digest).expect("32 bytes");
         format!("0x{}{:02x}", hex::encode(signature.to_bytes()), 27 + recovery.to_byte())
     }
@@ -161,6 +158,52 @@ impl Wallet {
             "payload": { "signature": self.sign(terms), "authorization": terms.authorization(&self.address) },
         })
     }
+}
+
+/// What an agent without a key sends in place of a signature.
+pub fn placeholder() -> String {
+    format!("0x{}1b", "c0de".repeat(32))
+}
+
+/// The payment as an agent without a key writes it.
+#[must_use]
+pub fn unsigned(mut payment: Value) -> Value {
+    payment["payload"]["signature"] = json!(placeholder());
+    payment
+}
+
+/// The JSON of a header value.
+pub fn decode(value: &str) -> String {
+    String::from_utf8(STANDARD.decode(value).expect("canonical base64")).expect("UTF-8")
+}
+
+/// Whose signature a payment has in it, over the terms that it states.
+pub fn signer_of(payment: &Value) -> String {
+    let authorization = &payment["payload"]["authorization"];
+    let text = |name: &str| authorization[name].as_str().expect("a string").to_owned();
+    let mut terms = Terms {
+        to: text("to"),
+        value: text("value"),
+        valid_after: text("validAfter").parse().expect("seconds"),
+        valid_before: text("validBefore").parse().expect("seconds"),
+        ..Terms::default()
+    };
+    hex::decode_to_slice(&text("nonce")[2..], &mut terms.nonce).expect("a nonce");
+    let signature = payment["payload"]["signature"].as_str().expect("a signature");
+    recovered(&terms.digest(&text("from")), signature)
+}
+
+fn recovered(digest: &[u8; 32], signature: &str) -> String {
+    let bytes = hex::decode(&signature[2..]).expect("hex");
+    let rs = Signature::from_slice(&bytes[..64]).expect("r and s");
+    let v = RecoveryId::from_byte(bytes[64] - 27).expect("v");
+    let key = VerifyingKey::recover_from_prehash(digest, &rs, v).expect("a point");
+    address_of(&key)
+}
+
+fn address_of(key: &VerifyingKey) -> String {
+    let point = key.to_encoded_point(false);
+    format!("0x{}", hex::encode(&keccak(&[&point.as_bytes()[1..]])[12..]))
 }
 
 /// The header value of a payment.

@@ -15,5 +15,6 @@ pub use event::{Event, PaymentRecord, Process, RequestPath, VerdictRecord};
 pub use id::{ConnectionId, RequestId};
 pub use sink::{AuditError, AuditFull, Output, Sink, Status};
 pub use vocabulary::{
-    Adapter, Decision, PaymentOutcome, PaymentScheme, Protocol, ReportFate, Scheme, VerdictBackend, VerdictOutcome, X402Version,
+    Adapter, Decision, PaymentOutcome, PaymentScheme, Protocol, ReportFate, Scheme, SignatureOutcome, VerdictBackend, VerdictOutcome,
+    X402Version,
 };

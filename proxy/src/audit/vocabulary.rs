@@ -160,6 +160,18 @@ vocabulary! {
         /// There was no room for it.
         Dropped = "dropped",
     }
+
+    /// What became of a payment that was to be signed here.
+    SignatureOutcome {
+        /// Signed.
+        Signed = "signed",
+        /// The signer would not.
+        Refused = "refused",
+        /// It could not be asked, or not in time.
+        Unavailable = "unavailable",
+        /// What it gave was not the wallet's signature.
+        Invalid = "invalid",
+    }
 }
 
 #[cfg(test)]
@@ -188,5 +200,6 @@ mod tests {
         words_are_distinct_and_indexed::<VerdictOutcome>();
         words_are_distinct_and_indexed::<PaymentOutcome>();
         words_are_distinct_and_indexed::<ReportFate>();
+        words_are_distinct_and_indexed::<SignatureOutcome>();
     }
 }

@@ -15,6 +15,7 @@ use super::{CliError, Documents, Exit};
 use crate::audit::Output;
 use crate::config::ListenConfig;
 use crate::serve::Tollgate;
+use crate::signer::config::SignerConfig;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -40,6 +41,8 @@ pub(super) fn run(Arguments { documents, command }: Arguments) -> Result<Exit, C
     } else {
         DEFAULT_NO_PROXY
     };
+    let signer = settings.config.payments.signer.iter();
+    let secrets: Vec<String> = signer.flat_map(SignerConfig::secret_variables).map(str::to_owned).collect();
     super::runtime()?.block_on(async {
         let tollgate = Tollgate::start(settings).await?;
         let trust = tollgate.trust();
@@ -52,6 +55,9 @@ pub(super) fn run(Arguments { documents, command }: Arguments) -> Result<Exit, C
         child
             .args(arguments)
             .envs(environment.variables().iter().map(|variable| (variable.name, &variable.value)));
+        for secret in &secrets {
+            child.env_remove(secret);
+        }
         let child = child.kill_on_drop(true).spawn();
         let child = child.map_err(|source| CliError::Command {
             program: program.display().to_string(),

@@ -20,6 +20,7 @@ use super::exchange::{credential_denial, now, refuse_unreadable_websocket};
 use super::failure::Failure;
 use super::head::{Head, Scope};
 use super::payment;
+use super::signing::{self, Vessel};
 use super::websocket;
 use crate::credentials::CredentialStore;
 use crate::egress::{Destination, Resolver, Security};
@@ -116,7 +117,7 @@ impl DryEngine {
         }
         if let Some(carried) = carried {
             *stage = Stage::Payment;
-            claim = Some(self.carried(rules, &head, &carried, at, run)?);
+            claim = Some(self.carried(rules, &head, &carried, Vessel::Body(&request.body), at, run)?);
         }
         *stage = Stage::Verdict;
         if let Some(claim) = &claim {
@@ -124,6 +125,10 @@ impl DryEngine {
             pass.payment = Some(payment::facts_of(claim));
         }
         *stage = Stage::Credentials;
+        if let Some(claim) = claim.filter(|claim| claim.unsigned.is_some()) {
+            let detail = format!("after GO it is signed here, by {}; nothing is signed now", claim.payer);
+            run.step(Stage::Credentials, Finding::Passed, detail);
+        }
         self.credentials(&head, &wire.head, run)?;
         if wire.asks == Asks::Message {
             *stage = Stage::Message;
@@ -264,7 +269,7 @@ impl DryEngine {
         let mut pass = pass_of(route);
         if let Some(carried) = carried {
             *stage = Stage::Payment;
-            let claim = self.carried(rules, &head, &carried, request.at.unwrap_or_else(now), run)?;
+            let claim = self.carried(rules, &head, &carried, Vessel::Message, request.at.unwrap_or_else(now), run)?;
             *stage = Stage::Verdict;
             self.verdict(&claim, run).await?;
             pass.payment = Some(payment::facts_of(&claim));
@@ -278,17 +283,26 @@ impl DryEngine {
         };
         let claim = payment::check(&self.gate, rules, head, found, at)?;
         if let Some(claim) = &claim {
-            run.step(Stage::Payment, Finding::Passed, format!("signed for {}", transfer(claim)));
+            run.step(Stage::Payment, Finding::Passed, format!("{} {}", signed(claim), transfer(claim)));
         }
         Ok(claim)
     }
 
-    fn carried(&self, rules: &Ruleset, head: &Head, carried: &Carried, at: u64, run: &mut DryRun) -> Result<Claim, Denial> {
+    fn carried(
+        &self,
+        rules: &Ruleset,
+        head: &Head,
+        carried: &Carried,
+        vessel: Vessel<'_>,
+        at: u64,
+        run: &mut DryRun,
+    ) -> Result<Claim, Denial> {
         let claim = payment::check_carried(&self.gate, rules, head, carried, at)?;
+        signing::check_vessel(&claim, carried, vessel)?;
         run.step(
             Stage::Payment,
             Finding::Passed,
-            format!("in the body, signed for {}", transfer(&claim)),
+            format!("in the body, {} {}", signed(&claim), transfer(&claim)),
         );
         Ok(claim)
     }
@@ -379,6 +393,15 @@ impl DryEngine {
             );
         }
         Ok(())
+    }
+}
+
+/// Who has signed, or will.
+fn signed(claim: &Claim) -> &'static str {
+    if claim.unsigned.is_some() {
+        "to be signed here after GO, for"
+    } else {
+        "signed for"
     }
 }
 

@@ -21,6 +21,7 @@ use crate::gate::{Caller, Denial, Gate, Layer, Route, Ruleset};
 use crate::identity::{ClientProcess, Identities, IdentityError};
 use crate::metrics::Metrics;
 use crate::settings::{Insecure, Limits};
+use crate::signer::Signer;
 
 /// Whether `binaries` are enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Engine {
     pub identities: Identities,
     /// Placeholders to secrets.
     pub credentials: CredentialStore,
+    /// Who signs payments after their GO.
+    pub signer: Option<Arc<Signer>>,
     /// The audit trail.
     pub audit: Arc<Sink>,
     /// Counters.

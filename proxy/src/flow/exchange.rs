@@ -20,6 +20,7 @@ use super::outbound::{is_websocket, names_websocket};
 use super::payment::{self, Paid, Paying};
 use super::record::Record;
 use super::send::{Resend, Sending, Sent, or_gone};
+use super::signing::Vessel;
 use super::websocket::{self, Reading, Upgraded};
 use crate::audit::Protocol;
 use crate::credentials::CredentialError;
@@ -99,7 +100,10 @@ impl Engine {
             record.routed(&route);
         }
         let paying = match &carried {
-            Some(carried) => Some(payment::find_carried(self, rules, &head, carried, record)?),
+            Some(carried) => {
+                let vessel = Vessel::of(&body);
+                Some(payment::find_carried(self, rules, &head, carried, vessel, record)?)
+            }
             None => paying,
         };
 
@@ -122,7 +126,8 @@ impl Engine {
             .ready()
             .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
 
-        // 7. Send, relaying interim answers, until the final head is here.
+        // 7. Send, relaying interim answers, until the final head is here. A payment that is signed here is signed on the way, with the
+        // connection to its origin there already.
         let resend = if paid.is_some() { Resend::Never } else { Resend::WhereSafe };
         let sending = Sending {
             origin: &origin,
@@ -247,7 +252,7 @@ impl Engine {
 
     async fn ask(&self, paying: Paying, down: &mut ServerSession, record: &mut Record<'_>) -> Result<Paid, Failure> {
         if !paying.needs_verdict() {
-            return Ok(payment::release(paying));
+            return Ok(payment::release(paying, self.signer.as_ref()));
         }
         let question = Question::from(&paying.claim);
         let judged = self.gate.desk().judge(&question);

@@ -19,6 +19,7 @@ mod payment;
 mod record;
 mod relay;
 mod send;
+mod signing;
 mod splice;
 mod upload;
 mod websocket;

@@ -1,5 +1,8 @@
 //! The payment rule's place in the flow: find and check a payment, reserve its authorisation, and turn a ruling into GO or a denial.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use http::{HeaderMap, StatusCode};
 use tollgate_policy::{Authority, Group, Reason};
 
@@ -8,6 +11,7 @@ use super::exchange::now;
 use super::failure::Failure;
 use super::head::Head;
 use super::record::Record;
+use super::signing::{self, Signed, Signing, Vessel};
 use super::upload::Body;
 use crate::audit::{PaymentOutcome, PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
 use crate::egress::Security;
@@ -18,6 +22,7 @@ use crate::gate::payment::rate::Slot;
 use crate::gate::payment::replay::{Attempt, Reservation};
 use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
+use crate::signer::Signer;
 use crate::verdict::desk::Ruling;
 use crate::verdict::{BackendName, Verdict};
 use crate::x402::carriers::{Carried, Carrier};
@@ -36,6 +41,8 @@ pub(crate) struct Paying {
     answer: Option<Answer>,
     /// Its place in the count of payments, where it is a fresh one; goes back with this.
     slot: Option<Slot>,
+    /// Where it stands in the body, if it does.
+    place: Option<Range<usize>>,
 }
 
 impl Paying {
@@ -79,6 +86,8 @@ pub(crate) struct Paid {
     slot: Option<Slot>,
     progress: Progress,
     price: Price,
+    /// What is still to be signed, where the sandbox has not.
+    signing: Option<Box<Signing>>,
 }
 
 /// What has to be known of a payment when its seller says what became of it.
@@ -98,11 +107,16 @@ enum Progress {
 }
 
 impl Paid {
-    /// Spends the authorisation, for good: only after this may the first byte leave.
-    pub(crate) async fn leave(&mut self) -> Result<(), Denial> {
+    /// Spends the authorisation, for good, and has it signed where that is to be done here: only after this may the first byte leave.
+    pub(crate) async fn leave(&mut self) -> Result<Option<Signed>, Denial> {
         if let Some(reservation) = &mut self.reservation {
             reservation.spend().await.map_err(|refusal| denial_of(&refusal))?;
         }
+        // Without a signature nothing has left, and the same payment may come again.
+        let signed = match &self.signing {
+            Some(signing) => Some(signing.sign().await?),
+            None => None,
+        };
         self.progress = Progress::Sent;
         if let Some(answer) = self.answer.take() {
             answer.given();
@@ -110,7 +124,7 @@ impl Paid {
         if let Some(slot) = self.slot.take() {
             slot.used();
         }
-        Ok(())
+        Ok(signed)
     }
 
     /// The origin's answer is here. What became of the payment goes into its line, and to the service that judged it.
@@ -181,13 +195,17 @@ pub(crate) fn find_carried(
     rules: &Ruleset,
     head: &Head,
     carried: &Carried,
+    vessel: Vessel<'_>,
     record: &mut Record<'_>,
 ) -> Result<Paying, Failure> {
     record.payment_seen(X402Version::Unknown, PaymentScheme::Other);
     let now = now();
     let claim = check_carried(&engine.gate, rules, head, carried, now)?;
+    signing::check_vessel(&claim, carried, vessel)?;
     let request = payment_request(head).carrying(carried.call.carrier());
-    reserve(engine, rules, &request, claim, now, record)
+    let mut paying = reserve(engine, rules, &request, claim, now, record)?;
+    paying.place = Some(carried.at.clone());
+    Ok(paying)
 }
 
 fn reserve(
@@ -205,6 +223,7 @@ fn reserve(
         reservation: Some(reservation),
         answer: None,
         slot: None,
+        place: None,
     };
     // Refused here, the authorisation is given back: what nobody asked for must not use it up.
     if paying.attempt() != Some(Attempt::Resend) {
@@ -341,17 +360,25 @@ fn answer(gate: &Gate, rules: &Ruleset, request: &PaymentRequest<'_>, claim: &Cl
 /// Takes the ruling: exactly GO, or a denial.
 pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) -> Result<Paid, Failure> {
     note_ruling(ruling, engine, record);
-    if paying.claim.valid_before <= now() {
-        return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
-    }
-    if let Some(denial) = refusal(&paying.claim, ruling) {
-        return Err(denial.into());
-    }
-    let mut paid = release(paying);
+    let mut paid = decide(paying, ruling, engine.signer.as_ref())?;
     if let (Some(reservation), Ok(answer)) = (&mut paid.reservation, &ruling.outcome) {
         reservation.hold(engine.gate.standing().reports.receipt(answer));
     }
     Ok(paid)
+}
+
+/// The one way from a ruling to a payment that may be signed and leave.
+fn decide(paying: Paying, ruling: &Ruling, signer: Option<&Arc<Signer>>) -> Result<Paid, Denial> {
+    if paying.claim.valid_before <= now() {
+        return Err(Denial::new(
+            Reason::PaymentExpired,
+            "the signature expired while the verdict was waited for",
+        ));
+    }
+    match refusal(&paying.claim, ruling) {
+        None => Ok(release(paying, signer)),
+        Some(denial) => Err(denial),
+    }
 }
 
 /// Writes a ruling down: for the audit line, and for the counters.
@@ -402,8 +429,9 @@ pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
 }
 
 /// A payment that has its GO: by a ruling, or by the one that its identical and unsent first attempt had.
-pub(crate) fn release(mut paying: Paying) -> Paid {
+pub(crate) fn release(mut paying: Paying, signer: Option<&Arc<Signer>>) -> Paid {
     Paid {
+        signing: Signing::of(&paying.claim, paying.place.take(), signer).map(Box::new),
         reservation: paying.reservation.take(),
         answer: paying.answer.take(),
         slot: paying.slot.take(),
@@ -470,7 +498,7 @@ pub(super) fn facts_of(claim: &Claim) -> PaymentFacts {
     }
 }
 
-fn denial_of(refusal: &PaymentRefusal) -> Denial {
+pub(super) fn denial_of(refusal: &PaymentRefusal) -> Denial {
     let PaymentSummary {
         version,
         scheme,
@@ -494,3 +522,6 @@ fn denial_of(refusal: &PaymentRefusal) -> Denial {
         ..Denial::new(refusal.reason, refusal.detail.clone())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -129,12 +129,15 @@ impl Sending<'_> {
         };
         let mut head = outbound(down.req_header(), self.head, framing, protocol)?;
         put_in(&mut head, self.credentials)?;
+        let mut with_signature = None;
         if let Some(paid) = &mut self.paid {
             // Boxed: the many exchanges without a payment need not be large enough for it.
-            Box::pin(paid.leave()).await?;
+            if let Some(signed) = Box::pin(paid.leave()).await? {
+                with_signature = signed.put_in(&mut head, self.body)?;
+            }
         }
         let writer = session.write_head(head, after).await?;
-        let mut upload = Upload::new(writer, self.body);
+        let mut upload = Upload::new(writer, with_signature.as_ref().unwrap_or(self.body));
         let mut failed = None;
         if upload.fits_with_head(CORK) {
             // Before the first poll for the answer: polling reads, reading flushes, and the head would leave alone.

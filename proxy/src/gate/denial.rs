@@ -186,7 +186,11 @@ fn error_word(reason: Reason) -> &'static str {
         Reason::UninspectableTraffic | Reason::H2cNotAllowed => "unsupported_l7_protocol",
         Reason::NestedConnect => "policy_denied",
         Reason::SelfTarget => "ssrf_denied",
-        Reason::BodyTooLarge | Reason::PaymentStoreUnavailable | Reason::VerdictUnavailable | Reason::VerdictInvalid => "middleware_failed",
+        Reason::BodyTooLarge
+        | Reason::PaymentSignerUnavailable
+        | Reason::PaymentStoreUnavailable
+        | Reason::VerdictUnavailable
+        | Reason::VerdictInvalid => "middleware_failed",
         Reason::NameNotResolved => "upstream_unreachable",
         Reason::OverCapacity => "over_capacity",
         Reason::InternalError => "internal_error",

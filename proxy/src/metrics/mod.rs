@@ -11,6 +11,7 @@ mod memory;
 mod payments;
 mod policy;
 mod requests;
+mod signatures;
 mod verdicts;
 
 use std::fmt;
@@ -46,6 +47,7 @@ pub struct Metrics {
     payments: payments::Payments,
     memory: memory::Memory,
     verdicts: verdicts::Verdicts,
+    signatures: signatures::Signatures,
     policy: policy::Policy,
     rail_denied: ByReason,
     upstream_errors: ByReason,
@@ -88,6 +90,7 @@ impl Metrics {
             payments: payments::Payments::register(&registry, assets.into_iter().map(Into::into))?,
             memory: memory::Memory::register(&registry)?,
             verdicts: verdicts::Verdicts::register(&registry)?,
+            signatures: signatures::Signatures::register(&registry)?,
             policy: policy::Policy::register(&registry)?,
             rail_denied: by_reason::rail_denied(&registry)?,
             upstream_errors: by_reason::upstream_errors(&registry)?,

@@ -10,7 +10,8 @@ use tollgate_policy::{LoopbackDial, Policy};
 
 use super::roots::{Certificates, certificates};
 use super::{Settings, StartError};
-use crate::audit::{Output, Sink};
+use crate::audit::vocabulary::Vocabulary;
+use crate::audit::{Output, SignatureOutcome, Sink};
 use crate::config::Config;
 use crate::credentials::CredentialStore;
 use crate::egress::fetch::Fetcher;
@@ -26,6 +27,7 @@ use crate::gate::stanzas::Stanzas;
 use crate::gate::{Gate, Standing};
 use crate::identity::{BinaryLedger, Identities};
 use crate::metrics::{BreakerState, MemoryState, Metrics};
+use crate::signer::Signer;
 use crate::verdict::config::Seating;
 
 pub(super) struct Assembled {
@@ -45,6 +47,7 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
     } = certificates(&config.tls)?;
     let connector = connector::connector(&roots_pem, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
     let resolver = resolver(config);
+    let signer = signer(config, &connector, &resolver)?;
     let gate = gate(settings, &connector, &resolver)?.remembering(replay_memory(config)?);
     let assets = gate
         .standing()
@@ -60,6 +63,7 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
         connector,
         identities: Identities::start(Arc::new(BinaryLedger::default())).map_err(StartError::Identity)?,
         credentials: CredentialStore::from_env(&config.credentials)?,
+        signer,
         audit,
         metrics: metrics.clone(),
         held: crate::flow::HeldBytes::new(config.limits.bodies_held_total),
@@ -78,6 +82,14 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
 
 pub(super) fn resolver(config: &Config) -> Arc<Resolver> {
     Arc::new(Resolver::new(fixed_names(config), config.limits.resolve))
+}
+
+/// Who signs payments. The key is read here and nowhere else: nothing that only judges needs it.
+fn signer(config: &Config, connector: &Arc<Connector>, resolver: &Arc<Resolver>) -> Result<Option<Arc<Signer>>, StartError> {
+    let Some(section) = &config.payments.signer else { return Ok(None) };
+    let fetcher = Fetcher::new(connector.clone(), resolver.clone());
+    let signer = Signer::open(section, &fetcher, |name| std::env::var_os(name))?;
+    Ok(Some(Arc::new(signer)))
 }
 
 /// Where used payments are remembered.
@@ -139,7 +151,13 @@ fn fixed_names(config: &Config) -> HashMap<Box<str>, Arc<[IpAddr]>> {
 /// Values that are kept elsewhere, read when the metrics are.
 fn watch_gauges(metrics: &Metrics, leaves: &Arc<LeafCache>, engine: &Arc<Engine>) {
     let (leaves, audit, gate) = (Arc::downgrade(leaves), Arc::downgrade(&engine.audit), Arc::downgrade(&engine.gate));
+    let signer = engine.signer.clone();
     metrics.on_scrape(move |metrics| {
+        if let Some(signer) = &signer {
+            for outcome in SignatureOutcome::ALL {
+                metrics.set_signatures(*outcome, signer.count(*outcome));
+            }
+        }
         if let Some(leaves) = leaves.upgrade() {
             metrics.set_certificates(leaves.cached(), leaves.minted());
         }

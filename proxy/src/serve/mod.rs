@@ -81,6 +81,9 @@ pub enum StartError {
     /// `verdict:`.
     #[error("verdict: {0}")]
     Verdict(#[from] crate::verdict::config::ConfigError),
+    /// `payments.signer:`.
+    #[error("payments.signer: {0}")]
+    Signer(#[from] crate::signer::SignerError),
     /// `credentials:`.
     #[error("credentials: {0}")]
     Credentials(#[from] CredentialLoadError),

@@ -55,6 +55,7 @@ pub(crate) fn claim() -> Claim {
         identifier_hash: None,
         identifier_terms: None,
         request_hash: RequestHash([0xcc; 32]),
+        unsigned: None,
     }
 }
 

@@ -6,7 +6,7 @@
 
 pub mod answer;
 pub mod call;
-mod text;
+pub(in crate::x402) mod text;
 
 pub use call::{Call, Carried, Sought};
 

@@ -11,6 +11,7 @@ use super::extensions::IdentifierTerms;
 use super::network::Caip2;
 pub use super::scheme::Scheme;
 use super::solana::TokenProgram;
+use super::unsigned::Unsigned;
 
 /// An amount in an asset's smallest unit, as the wire has it: a decimal integer below 2^256.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,4 +187,6 @@ pub struct Claim {
     pub identifier_terms: Option<IdentifierTerms>,
     /// Names the request that is paid for.
     pub request_hash: RequestHash,
+    /// What is signed here once there is a GO; `None` where the sandbox has signed.
+    pub unsigned: Option<Unsigned>,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::extensions::Extension;
 use super::scheme::Scheme;
+use super::signature::Placeholder;
 
 /// Whether signatures are taken that nobody here can check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Enabled {
     pub extensions: BTreeSet<Extension>,
     /// Whose signatures are taken.
     pub contract_wallets: ContractWallets,
+    /// What an agent without a key may send in place of a signature.
+    pub placeholder: Option<Placeholder>,
 }
 
 impl Default for Enabled {
@@ -31,6 +34,7 @@ impl Default for Enabled {
             schemes: BTreeSet::from([Scheme::Exact]),
             extensions: BTreeSet::new(),
             contract_wallets: ContractWallets::Refused,
+            placeholder: None,
         }
     }
 }

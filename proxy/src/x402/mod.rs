@@ -25,6 +25,7 @@ pub mod signature;
 pub mod single_use;
 pub mod solana;
 pub mod traces;
+pub mod unsigned;
 pub(crate) mod words;
 
 pub use claim::Claim;

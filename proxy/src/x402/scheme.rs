@@ -160,12 +160,16 @@ pub trait Signed: fmt::Debug + Send + Sync {
     fn fits(&self, asset: &Asset) -> Result<(), PaymentRefusal>;
     /// Whose signature it is if it is for the asset with these domains.
     fn signer(&self, domains: &SigningDomains) -> Signer;
+    /// The EIP-3009 authorisation, if it is one: the only thing that can be signed here.
+    fn authorization(&self) -> Option<&exact_eip3009::Eip3009> {
+        None
+    }
 }
 
 /// Reads what was signed. The scheme is switched on, and the payload is of its flavour.
 pub(super) fn read(scheme: Scheme, payload: &Object<'_>, enabled: &Enabled) -> Result<Box<dyn Signed>, PaymentRefusal> {
     Ok(match scheme {
-        Scheme::Exact => Box::new(exact_eip3009::read(payload, enabled.contract_wallets)?),
+        Scheme::Exact => Box::new(exact_eip3009::read(payload, enabled)?),
         Scheme::ExactPermit2 => Box::new(exact_permit2::read(payload, enabled.contract_wallets)?),
         Scheme::Upto => Box::new(upto::read(payload, enabled.contract_wallets)?),
         Scheme::ExactSvm => Box::new(exact_svm::read(payload)?),

@@ -5,6 +5,7 @@ use std::fmt;
 use k256::ecdsa::{RecoveryId, Signature as EcdsaSignature, VerifyingKey};
 use sha3::{Digest, Keccak256};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use super::claim::EvmAddress;
 use super::enabled::ContractWallets;
@@ -80,12 +81,51 @@ impl Signature {
         Ok(Signature { rs, v })
     }
 
+    /// The signature as the wire has it. This is the money: it goes into the payment and nowhere else.
+    pub fn spelled(&self) -> Zeroizing<String> {
+        Zeroizing::new(format!("0x{}{:02x}", hex::encode(self.rs.to_bytes()), 27 + self.v.to_byte()))
+    }
+
     /// The address whose key made this signature over the digest, if any did.
     pub fn recover(&self, digest: &[u8; 32]) -> Option<EvmAddress> {
-        let key = VerifyingKey::recover_from_prehash(digest, &self.rs, self.v).ok()?;
-        let point = key.to_encoded_point(false);
-        let hash = Keccak256::digest(point.as_bytes().get(1..)?);
-        hash.get(12..)?.try_into().ok().map(EvmAddress)
+        address_of(&VerifyingKey::recover_from_prehash(digest, &self.rs, self.v).ok()?)
+    }
+}
+
+/// The address of a key.
+pub fn address_of(key: &VerifyingKey) -> Option<EvmAddress> {
+    let point = key.to_encoded_point(false);
+    let hash = Keccak256::digest(point.as_bytes().get(1..)?);
+    hash.get(12..)?.try_into().ok().map(EvmAddress)
+}
+
+/// What an agent that holds no key sends in place of a signature: 65 bytes that release nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placeholder([u8; 65]);
+
+impl Default for Placeholder {
+    /// `0xc0de…c0de1b`.
+    fn default() -> Self {
+        let mut bytes = [0; 65];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = if at % 2 == 0 { 0xc0 } else { 0xde };
+        }
+        *bytes.last_mut().unwrap_or(&mut 0) = 27;
+        Placeholder(bytes)
+    }
+}
+
+impl Placeholder {
+    /// Parses `0x` and 130 hex digits: as long as what takes its place.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 65];
+        hex::decode_to_slice(text.strip_prefix("0x")?, &mut bytes).ok()?;
+        Some(Placeholder(bytes))
+    }
+
+    /// Whether the text is this one.
+    pub fn is(&self, text: &str) -> bool {
+        Self::parse(text).as_ref() == Some(self)
     }
 }
 
@@ -96,6 +136,8 @@ pub enum WalletSignature {
     Key(Signature),
     /// Of a contract wallet. What it says is between its bytes and the contract's code.
     Contract,
+    /// None yet: the payment is signed here, after its GO.
+    Placeholder,
 }
 
 impl WalletSignature {
@@ -112,7 +154,7 @@ impl WalletSignature {
     pub(super) fn signer(&self, payer: EvmAddress, digest: impl FnOnce() -> [u8; 32]) -> Signer {
         match self {
             WalletSignature::Key(signature) if signature.recover(&digest()) == Some(payer) => Signer::Payer,
-            WalletSignature::Key(_) => Signer::Other,
+            WalletSignature::Key(_) | WalletSignature::Placeholder => Signer::Other,
             WalletSignature::Contract => Signer::Contract,
         }
     }

@@ -15,5 +15,6 @@ mod plain;
 mod schemes;
 mod served;
 mod shops;
+mod signer;
 mod sockets;
 mod x402;

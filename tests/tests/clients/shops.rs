@@ -94,21 +94,38 @@ impl Shops {
 
     /// The proxy in front of the shops, asking a peer in this mood.
     pub(crate) async fn gate(&self, mood: Mood, screening: Screening) -> (Tollgate, VerdictPeer) {
+        self.gate_with(mood, screening, Value::Null).await
+    }
+
+    /// The same with more settings.
+    pub(crate) async fn gate_with(&self, mood: Mood, screening: Screening, more: Value) -> (Tollgate, VerdictPeer) {
         let peer = VerdictPeer::start(mood).await;
         let ports: Vec<u16> = self.sellers.iter().map(|seller| seller.port).collect();
         let setup = Setup::new(policy::open(&ports)).local_host().trust(&self.authority);
         let screened = screening == Screening::On;
         let asked = serde_json::json!({ "payments": { "require_challenge": true, "screen_challenges": screened } });
-        let gate = setup.config(payment::settings()).config(asked).config(peer.settings()).start();
+        let gate = setup
+            .config(payment::settings())
+            .config(asked)
+            .config(more)
+            .config(peer.settings())
+            .start();
         (gate, peer)
     }
 
     /// Lets an agent with a new wallet buy `/paid`, through the proxy if there is one.
-    pub(crate) async fn deal(&self, (agent, seller, scheme): Deal, gate: Option<&Tollgate>) -> Sale {
-        let place = SELLERS.iter().position(|known| *known == (seller, scheme)).unwrap();
+    pub(crate) async fn deal(&self, deal: Deal, gate: Option<&Tollgate>) -> Sale {
         let wallet = Wallet::default();
+        self.deal_for(deal, gate, &wallet, &wallet.address).await
+    }
+
+    /// Lets an agent buy with this key, where `payer` is who pays in the end.
+    pub(crate) async fn deal_for(&self, (agent, seller, scheme): Deal, gate: Option<&Tollgate>, wallet: &Wallet, payer: &str) -> Sale {
+        let place = SELLERS.iter().position(|known| *known == (seller, scheme)).unwrap();
         let mut command = program(agent);
-        command.env("EVM_KEY", wallet.key_hex());
+        command
+            .env("EVM_KEY", wallet.key_hex())
+            .env("PAYER", tollgate_tests::payment::checksummed(payer));
         let host = if let Some(gate) = gate {
             behind(&mut command, gate);
             HOST
@@ -125,11 +142,7 @@ impl Shops {
             let entries = document.as_array().unwrap().clone();
             entries
                 .iter()
-                .filter(|entry| {
-                    entry["payer"]
-                        .as_str()
-                        .is_some_and(|payer| payer.eq_ignore_ascii_case(&wallet.address))
-                })
+                .filter(|entry| entry["payer"].as_str().is_some_and(|shown| shown.eq_ignore_ascii_case(payer)))
                 .count()
         };
         Sale {

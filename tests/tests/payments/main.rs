@@ -23,6 +23,7 @@ mod replay;
 mod schemes;
 mod screening;
 mod seller;
+mod signer;
 mod stanza;
 mod store;
 mod verdicts;

@@ -136,6 +136,7 @@ fn payments(writer: &mut Writer, operator: &Operator) -> Result<(), CliError> {
         schemes,
         extensions,
         contract_wallets,
+        placeholder: _,
     } = terms.enabled();
     let schemes: Vec<&str> = schemes.iter().map(|scheme| scheme.as_str()).collect();
     writer.line(

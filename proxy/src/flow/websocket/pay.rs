@@ -9,6 +9,7 @@ use super::super::exchange::now;
 use super::super::failure::Failure;
 use super::super::payment;
 use super::super::record::Record;
+use super::super::signing::Vessel;
 use super::judge::Judge;
 use crate::gate::payment::action::PaidBody;
 use crate::gate::{Denial, Ruleset};
@@ -32,14 +33,14 @@ impl Judge<'_> {
 
     async fn judge_payment(&self, rules: &Ruleset, carried: &Carried, text: &str, record: &mut Record<'_>) -> Result<(), Denial> {
         let engine = self.engine;
-        let paying = payment::find_carried(engine, rules, &self.text, carried, record).map_err(denial)?;
+        let paying = payment::find_carried(engine, rules, &self.text, carried, Vessel::Message, record).map_err(denial)?;
         paying.buys(PaidBody::Whole(text.as_bytes()))?;
         let paid = if paying.needs_verdict() {
             let question = Question::from(&paying.claim);
             let ruling = record.wait(engine.gate.desk().judge(&question)).await;
             payment::settle(paying, &ruling, engine, record).map_err(denial)?
         } else {
-            payment::release(paying)
+            payment::release(paying, engine.signer.as_ref())
         };
         // The verdict took its time: what leaves now leaves under the rules in force now.
         let current = engine.gate.rules();
@@ -51,6 +52,7 @@ impl Judge<'_> {
             .audit
             .ready()
             .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
+        // Unsigned payments are refused in messages, so nothing is put in.
         paid.leave_in_message().await
     }
 }

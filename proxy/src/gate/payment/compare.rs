@@ -16,11 +16,14 @@ use crate::x402::resource::HttpResource;
 /// Everything that differs.
 pub fn changes(old: &Terms, new: &Terms) -> Vec<ConfigChange> {
     let Terms {
-        enabled: Enabled {
-            schemes,
-            extensions,
-            contract_wallets,
-        },
+        enabled:
+            Enabled {
+                schemes,
+                extensions,
+                contract_wallets,
+                // The operator's, as the signer is.
+                placeholder: _,
+            },
         networks,
         assets,
         payees,
@@ -31,6 +34,7 @@ pub fn changes(old: &Terms, new: &Terms) -> Vec<ConfigChange> {
         screening,
         max_timeout,
         clock_skew,
+        signer: _,
     } = new;
     let mut changes = Changes(Vec::new());
     changes.members("scheme", &old.enabled.schemes, schemes);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::rate::RateConfig;
 use crate::settings::units;
+use crate::signer::config::SignerConfig;
 
 /// What the operator or the policy author wrote. `None` (or an empty `payees`, `payers`, `pins`) means: says nothing about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -50,6 +51,8 @@ pub struct PaymentsConfig {
     pub store: Option<PathBuf>,
     /// How many fresh payments one payee gets for one resource in a short time. The operator's file only.
     pub rate: RateConfig,
+    /// Who signs payments after their GO, so that the agent needs no key. The operator's file only.
+    pub signer: Option<SignerConfig>,
 }
 
 impl PaymentsConfig {
@@ -57,6 +60,9 @@ impl PaymentsConfig {
     pub fn resolve(&mut self, base: &Path) {
         if let Some(store) = &mut self.store {
             *store = base.join(&*store);
+        }
+        if let Some(file) = self.signer.as_mut().and_then(|signer| signer.key_file.as_mut()) {
+            *file = base.join(&*file);
         }
     }
 }

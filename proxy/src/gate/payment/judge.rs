@@ -4,6 +4,7 @@ use tollgate_policy::Reason;
 
 use super::challenges::ChallengeMemory;
 use super::pins::Priced;
+use super::signing;
 use super::terms::{AllowedAsset, Terms};
 use crate::verdict::Question;
 use crate::x402::address::Address;
@@ -21,6 +22,7 @@ use crate::x402::resource::PaymentRequest;
 use crate::x402::scheme::exact_svm::LONGEST_LIFE;
 use crate::x402::scheme::{Lifetime, Scheme, Signer};
 use crate::x402::sign_in;
+use crate::x402::signature::WalletSignature;
 
 const SIGNS_IN: &str = "a wallet sign-in is a signature that leaves; it is not allowed";
 
@@ -118,15 +120,22 @@ fn judge_payment(
     }
     let (valid_after, valid_before) = window(payment, terms, now)?;
     let signed = &*payment.signed;
+    let payer = match &terms.signer {
+        Some(rule) => signing::payer(rule, payment)?,
+        None => signed.payer(),
+    };
     let payee = match payment.payee() {
         Some(payee) => payee,
         None => asked_payee(payment, request, challenges)?,
     };
     check_parties(terms, payment.network, payee)?;
-    if terms.payers.as_ref().is_some_and(|payers| !payers.contains(&signed.payer())) {
+    if terms.payers.as_ref().is_some_and(|payers| !payers.contains(&payer)) {
         return Err(PaymentRefusal::new(Reason::PaymentPayerNotAllowed, "the payer is not allowed"));
     }
-    let allowed = proved_asset(payment, terms, proof)?;
+    let allowed = match &payment.signed.authorization().map(|authorization| authorization.signature) {
+        Some(WalletSignature::Placeholder) => named_asset(payment, request, terms, challenges)?,
+        _ => proved_asset(payment, terms, proof)?,
+    };
     for allowance in &payment.extensions.allowances {
         allowance.check(signed, &allowed.asset, &allowed.domains)?;
     }
@@ -137,15 +146,20 @@ fn judge_payment(
         asset: allowed.asset.clone(),
         amount: signed.amount(),
         payee,
-        payer: signed.payer(),
+        payer,
         valid_after,
         valid_before,
         resource: request.resource(),
         payment_hash: payment.payment_hash,
-        nonce_hash: signed.single_use().key(&allowed.asset, signed.payer()),
+        nonce_hash: signed.single_use().key(&allowed.asset, payer),
         identifier_hash: payment.extensions.identifier,
         identifier_terms: payment.extensions.asked,
         request_hash: request.hash(),
+        unsigned: terms
+            .signer
+            .as_ref()
+            .map(|rule| signing::unsigned(rule, payment, allowed))
+            .transpose()?,
     })
 }
 
@@ -328,6 +342,51 @@ fn proved_asset<'t>(payment: &Payment, terms: &'t Terms, proof: &impl SignerChec
             "the signature is not the payer's for this asset and these values",
         )),
     }
+}
+
+/// The asset that an unsigned payment is to move: the one that it names. v1 names none, so it is the one that the seller's 402 asks for, or the
+/// only one that is allowed there.
+fn named_asset<'t>(
+    payment: &Payment,
+    request: &PaymentRequest<'_>,
+    terms: &'t Terms,
+    challenges: Option<&ChallengeMemory>,
+) -> Result<&'t AllowedAsset, PaymentRefusal> {
+    let signed = &*payment.signed;
+    let allowed = if let Some(asset) = payment.asset() {
+        let allowed = allowed_asset(terms, payment.network, asset)?;
+        if let Some(offer) = &payment.offer {
+            check_domain(allowed, &offer.extra)?;
+        }
+        allowed
+    } else {
+        let offers = challenges
+            .map(|challenges| challenges.waiting_for(request.hash(), payment.version))
+            .unwrap_or_default();
+        let asked = |asset: Address| {
+            let mut offers = offers.iter().flat_map(|offers| offers.iter());
+            offers.any(|offer| offer.network == payment.network && offer.asset == asset && signed.pays(offer.pay_to))
+        };
+        let of_network = || terms.assets.values().filter(|allowed| allowed.asset.network == payment.network);
+        let mut candidates = of_network().filter(|allowed| offers.is_empty() || asked(allowed.asset.address));
+        match (candidates.next(), candidates.next()) {
+            (Some(only), None) => only,
+            (None, _) => {
+                return Err(PaymentRefusal::new(
+                    Reason::PaymentAssetNotAllowed,
+                    "no allowed asset of this network is what the seller's 402 asks for",
+                ));
+            }
+            (Some(_), Some(_)) => {
+                return Err(PaymentRefusal::new(
+                    Reason::PaymentNoChallenge,
+                    "which asset an unsigned v1 payment is for is only in the 402 that it answers",
+                ));
+            }
+        }
+    };
+    signed.fits(&allowed.asset)?;
+    Ok(allowed)
 }
 
 /// Which header a claim came from, for messages.

@@ -33,6 +33,7 @@ pub mod pins;
 pub mod rate;
 pub mod replay;
 pub mod schema;
+mod signing;
 pub mod stanza;
 pub mod store;
 pub mod terms;

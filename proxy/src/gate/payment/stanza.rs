@@ -25,7 +25,7 @@ pub(super) const FIELDS: [&str; 16] = [
 ];
 
 /// What is about the whole process, and so cannot be said by a policy.
-const OPERATORS: [&str; 2] = ["store", "rate"];
+const OPERATORS: [&str; 3] = ["store", "rate", "signer"];
 
 /// Reads a stanza's configuration, against the built-in asset table. Errors are (JSON pointer, message); the loader knows the lines.
 pub fn validate_stanza(config: &Value) -> Result<PaymentsConfig, Vec<(String, String)>> {

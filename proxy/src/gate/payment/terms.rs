@@ -15,6 +15,8 @@ use super::challenges::{ChallengeRule, ScreeningRule};
 use super::config::PaymentsConfig;
 use super::layer::{self, AssetKey, Layer, known_assets, push};
 use super::pins::PinTable;
+use super::signing;
+use crate::signer::config::SignerRule;
 use crate::x402::address::Address;
 use crate::x402::amount::DecimalAmount;
 use crate::x402::assets;
@@ -67,6 +69,7 @@ pub struct Terms {
     pub(super) http_resource: HttpResource,
     pub(super) max_timeout: u64,
     pub(super) clock_skew: u64,
+    pub(super) signer: Option<SignerRule>,
 }
 
 impl Terms {
@@ -111,6 +114,11 @@ impl Terms {
         self.http_resource == HttpResource::Allowed
     }
 
+    /// Whose payments are signed here, and what their agent does instead.
+    pub fn signer(&self) -> Option<&SignerRule> {
+        self.signer.as_ref()
+    }
+
     fn compile(operator: &PaymentsConfig, stanza: Option<&PaymentsConfig>) -> Result<Self, Vec<TermsError>> {
         let mut errors = Vec::new();
         if let Some(stanza) = stanza
@@ -123,10 +131,16 @@ impl Terms {
             );
         }
         let known = known_assets(&operator.asset_definitions, &mut errors);
+        let signer = signing::rule(operator, &mut errors);
         let own = layer::schemes(operator, &mut errors);
         let both = match stanza {
             Some(stanza) => intersection(own.iter().chain(&layer::schemes(stanza, &mut errors))),
             None => own.clone(),
+        };
+        let both = match signer {
+            // Nothing else can be signed here, and nobody else is to sign.
+            Some(_) => intersection(both.iter().chain(&Some(BTreeSet::from([Scheme::Exact])))),
+            None => both,
         };
         let of = |schemes: Option<BTreeSet<Scheme>>| Enabled {
             schemes: schemes.unwrap_or(Enabled::default().schemes),
@@ -141,7 +155,11 @@ impl Terms {
             given if !given.is_empty() && given.iter().all(|allowed| *allowed) => ContractWallets::Allowed,
             _ => ContractWallets::Refused,
         };
-        let terms = combine(&layers, &known, enabled, &mut errors);
+        enabled.placeholder = signer.and_then(|rule| rule.placeholder);
+        let terms = Terms {
+            signer,
+            ..combine(&layers, &known, enabled, &mut errors)
+        };
         if errors.is_empty() { Ok(terms) } else { Err(errors) }
     }
 }
@@ -206,6 +224,7 @@ fn combine(layers: &[Layer], known: &BTreeMap<AssetKey, Asset>, enabled: Enabled
         },
         max_timeout: smallest(layers.iter().filter_map(|layer| layer.max_timeout), DEFAULT_MAX_TIMEOUT),
         clock_skew: smallest(layers.iter().filter_map(|layer| layer.clock_skew), DEFAULT_CLOCK_SKEW),
+        signer: None,
     }
 }
 

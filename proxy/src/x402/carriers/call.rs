@@ -1,6 +1,8 @@
 //! The payment in a JSON-RPC call: `params._meta["x402/payment"]` of an MCP call, `params.message.metadata["x402.payment.payload"]` of a
 //! message to an A2A agent. One call, one payment, one place: whatever a server might read in another way is refused.
 
+use std::ops::Range;
+
 use http::header::HeaderMap;
 use http::{Method, header};
 use tollgate_policy::Reason;
@@ -77,6 +79,8 @@ pub struct Carried {
     pub call: Call,
     /// The payment's JSON, byte for byte as it leaves.
     pub payment: Box<str>,
+    /// Where it stands in the document.
+    pub at: Range<usize>,
 }
 
 impl std::fmt::Debug for Carried {
@@ -197,13 +201,16 @@ impl Place<'_> {
         if self.payment.as_object().is_none() {
             return Err(PaymentRefusal::malformed("the payment is not a JSON object"));
         }
-        let payment = text::at(text, self.path).ok_or_else(|| PaymentRefusal::malformed("the payment cannot be found again"))?;
+        let lost = || PaymentRefusal::malformed("the payment cannot be found again");
+        let payment = text::at(text, self.path).ok_or_else(lost)?;
+        let at = text::place(text, payment).ok_or_else(lost)?;
         if payment.len() > MAX_PAYMENT_BYTES {
             return Err(PaymentRefusal::new(Reason::PaymentTooLarge, "the payment is larger than 16 KiB"));
         }
         Ok(Carried {
             call,
             payment: payment.into(),
+            at,
         })
     }
 

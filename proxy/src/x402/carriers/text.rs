@@ -14,7 +14,7 @@ pub(super) fn member<'t>(object: &'t str, name: &str) -> Option<&'t str> {
 }
 
 /// The member at the end of a path of names.
-pub(super) fn at<'t>(object: &'t str, path: &[&str]) -> Option<&'t str> {
+pub(in crate::x402) fn at<'t>(object: &'t str, path: &[&str]) -> Option<&'t str> {
     path.iter().try_fold(object, |object, name| member(object, name))
 }
 
@@ -33,7 +33,7 @@ pub(super) fn members(object: &str) -> Option<Vec<(String, &str)>> {
 }
 
 /// Where a slice stands in the text it is a slice of.
-pub(super) fn place(whole: &str, part: &str) -> Option<Range<usize>> {
+pub(in crate::x402) fn place(whole: &str, part: &str) -> Option<Range<usize>> {
     let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
     let range = start..start.checked_add(part.len())?;
     (whole.get(range.clone())? == part).then_some(range)

@@ -4,12 +4,12 @@
 
 use tollgate_policy::Reason;
 
-use super::member::{Place, signature};
+use super::member::{Place, signature_or_placeholder};
 use super::{Lifetime, Scheme, Signed, Signer};
 use crate::x402::address::Address;
 use crate::x402::claim::{Asset, AtomicAmount, Token};
 use crate::x402::eip712::{SigningDomains, TransferWithAuthorization};
-use crate::x402::enabled::ContractWallets;
+use crate::x402::enabled::Enabled;
 use crate::x402::json::Object;
 use crate::x402::offer::Extra;
 use crate::x402::refusal::PaymentRefusal;
@@ -26,7 +26,7 @@ pub struct Eip3009 {
 }
 
 /// Reads `{signature, authorization{from, to, value, validAfter, validBefore, nonce}}`.
-pub(super) fn read(payload: &Object<'_>, wallets: ContractWallets) -> Result<Eip3009, PaymentRefusal> {
+pub(super) fn read(payload: &Object<'_>, enabled: &Enabled) -> Result<Eip3009, PaymentRefusal> {
     let members = ["from", "to", "value", "validAfter", "validBefore", "nonce"];
     let authorization = Place::within(payload, "authorization", &members)?;
     Ok(Eip3009 {
@@ -38,7 +38,7 @@ pub(super) fn read(payload: &Object<'_>, wallets: ContractWallets) -> Result<Eip
             valid_before: authorization.integer("validBefore")?,
             nonce: authorization.bytes32("nonce")?,
         },
-        signature: signature(payload, "authorization", wallets)?,
+        signature: signature_or_placeholder(payload, "authorization", enabled)?,
     })
 }
 
@@ -97,5 +97,9 @@ impl Signed for Eip3009 {
             Some(domain) => self.signature.signer(self.transfer.from, || self.transfer.digest(&domain)),
             None => Signer::Other,
         }
+    }
+
+    fn authorization(&self) -> Option<&Eip3009> {
+        Some(self)
     }
 }

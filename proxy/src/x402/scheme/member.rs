@@ -3,7 +3,7 @@
 use ruint::aliases::U256;
 
 use crate::x402::claim::{AtomicAmount, EvmAddress};
-use crate::x402::enabled::ContractWallets;
+use crate::x402::enabled::{ContractWallets, Enabled};
 use crate::x402::json::{Object, Value};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::signature::{SignatureError, WalletSignature};
@@ -62,12 +62,32 @@ impl<'o, 'a> Place<'o, 'a> {
 
 /// The payload's signature, and nothing in the payload but it and `signed`.
 pub(in crate::x402) fn signature(payload: &Object<'_>, signed: &str, wallets: ContractWallets) -> Result<WalletSignature, PaymentRefusal> {
+    parsed(text_of(payload, signed)?, wallets)
+}
+
+/// The same, or what stands in its place where the payment is signed here.
+pub(in crate::x402) fn signature_or_placeholder(
+    payload: &Object<'_>,
+    signed: &str,
+    enabled: &Enabled,
+) -> Result<WalletSignature, PaymentRefusal> {
+    let text = text_of(payload, signed)?;
+    match &enabled.placeholder {
+        Some(placeholder) if placeholder.is(text) => Ok(WalletSignature::Placeholder),
+        _ => parsed(text, enabled.contract_wallets),
+    }
+}
+
+fn text_of<'o>(payload: &'o Object<'_>, signed: &str) -> Result<&'o str, PaymentRefusal> {
     if !payload.has_only(&["signature", signed]) {
         return Err(PaymentRefusal::malformed("payload has an unknown member"));
     }
-    let text = payload
+    payload
         .string("signature")
-        .ok_or_else(|| PaymentRefusal::malformed("payload.signature is missing"))?;
+        .ok_or_else(|| PaymentRefusal::malformed("payload.signature is missing"))
+}
+
+fn parsed(text: &str, wallets: ContractWallets) -> Result<WalletSignature, PaymentRefusal> {
     WalletSignature::parse(text, wallets).map_err(|error| match error {
         SignatureError::ContractWallet => PaymentRefusal::scheme(error.to_string()),
         _ => PaymentRefusal::malformed(error.to_string()),

@@ -48,6 +48,7 @@ fn claim() -> Claim {
     let asked = asked();
     let authority = authority();
     Claim {
+        unsigned: None,
         version: Version::V2,
         scheme: Scheme::Exact,
         asset: Asset {

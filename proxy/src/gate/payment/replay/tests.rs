@@ -33,6 +33,7 @@ fn claim(nonce: u8, payment: u8, request: u8) -> Claim {
         identifier_hash: None,
         identifier_terms: None,
         request_hash: RequestHash([request; 32]),
+        unsigned: None,
     }
 }
 

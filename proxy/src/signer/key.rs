@@ -1,0 +1,122 @@
+//! The wallet's key in memory: read once, shown nowhere, wiped when dropped.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use async_trait::async_trait;
+use k256::ecdsa::SigningKey;
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use super::{KeyHolder, Order, SigningError};
+use crate::x402::claim::EvmAddress;
+use crate::x402::signature::{Signature, address_of};
+
+/// No honest key file is larger.
+const LARGEST: u64 = 4_096;
+/// What a file must not grant: anything to the group or to others.
+const OTHERS: u32 = 0o077;
+
+/// Why there is no key. Never says anything of what was read.
+#[derive(Debug, Error)]
+pub enum KeyError {
+    /// The file cannot be opened or read.
+    #[error("the key file {path} cannot be read: {source}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory, a pipe, a device.
+    #[error("the key file {0} is no regular file")]
+    NoFile(String),
+    /// Its mode.
+    #[error("the key file {path} may be read by others than its owner (mode {mode:04o}); write `chmod 600 {path}`")]
+    Exposed {
+        /// The file.
+        path: String,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The environment variable.
+    #[error("the environment variable `{0}` for the signer's key is not set")]
+    NotSet(String),
+    /// Something else than a key.
+    #[error("the signer's key is not 64 hex digits of a secp256k1 private key")]
+    NoKey,
+    /// Another wallet's.
+    #[error("the signer's key is the one of {found}, and `wallet` is {wallet}")]
+    OtherWallet {
+        /// Whose key it is.
+        found: EvmAddress,
+        /// Whose it should be.
+        wallet: EvmAddress,
+    },
+}
+
+/// See the module.
+pub struct LocalKey(SigningKey);
+
+impl fmt::Debug for LocalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalKey(hidden)")
+    }
+}
+
+impl LocalKey {
+    /// Reads a file that only its owner may read. The open file is looked at, not its name: it could be exchanged in between.
+    pub fn from_file(path: &Path, wallet: EvmAddress) -> Result<Self, KeyError> {
+        let shown = || path.display().to_string();
+        let unreadable = |source| KeyError::Unreadable { path: shown(), source };
+        let file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(KeyError::NoFile(shown()));
+        }
+        if metadata.mode() & OTHERS != 0 {
+            let mode = metadata.mode() & 0o7777;
+            return Err(KeyError::Exposed { path: shown(), mode });
+        }
+        let mut text = Zeroizing::new(Vec::with_capacity(LARGEST as usize));
+        file.take(LARGEST).read_to_end(&mut text).map_err(unreadable)?;
+        Self::parse(&text, wallet)
+    }
+
+    /// Takes the value of an environment variable.
+    pub fn from_env(name: &str, value: Option<OsString>, wallet: EvmAddress) -> Result<Self, KeyError> {
+        let value = value.ok_or_else(|| KeyError::NotSet(name.to_owned()))?;
+        Self::parse(&Zeroizing::new(value.into_vec()), wallet)
+    }
+
+    fn parse(text: &[u8], wallet: EvmAddress) -> Result<Self, KeyError> {
+        let digits = text.trim_ascii();
+        let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+        let mut bytes = Zeroizing::new([0; 32]);
+        hex::decode_to_slice(digits, &mut *bytes).map_err(|_| KeyError::NoKey)?;
+        let key = SigningKey::from_slice(&*bytes).map_err(|_| KeyError::NoKey)?;
+        match address_of(key.verifying_key()) {
+            Some(found) if found == wallet => Ok(LocalKey(key)),
+            Some(found) => Err(KeyError::OtherWallet { found, wallet }),
+            None => Err(KeyError::NoKey),
+        }
+    }
+}
+
+#[async_trait]
+impl KeyHolder for LocalKey {
+    /// Deterministic (RFC 6979): the same order gives the same bytes.
+    async fn sign(&self, order: &Order) -> Result<Signature, SigningError> {
+        let (rs, v) = self
+            .0
+            .sign_prehash_recoverable(&order.unsigned.digest)
+            .map_err(|_| SigningError::Invalid)?;
+        let (r, s) = rs.split_bytes();
+        Signature::from_parts(r.into(), s.into(), v.is_y_odd()).map_err(|_| SigningError::Invalid)
+    }
+}
