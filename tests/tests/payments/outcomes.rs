@@ -100,7 +100,7 @@ async fn the_token_is_shown_to_nobody() {
     let mut shown = String::new();
     for target in ["/v2/settled", "/v2/refused", "/v2/failed"] {
         let answer = shop.gate.fetch(Via::TlsH1, &shop.paying(target, &Terms::default())).await;
-        shown += &format!("{answer:?}{}", answer.text());
+        shown.extend([format!("{answer:?}"), answer.text().to_string()]);
     }
     told(&shop.peer, 3).await;
     let replayed = shop.paying("/v2/settled", &Terms::default());
@@ -116,9 +116,9 @@ async fn the_token_is_shown_to_nobody() {
     shown += &shop.gate.metrics().await;
     shown += &shop.gate.readyz().await.1;
     shown += &shop.gate.stderr();
-    shown += &format!("{:?}", shop.gate.audit_events());
+    shown.push_str(&Value::from(shop.gate.audit_events()).to_string());
     for seen in shop.seller.requests() {
-        shown += &format!("{seen:?}");
+        shown.extend([format!("{seen:?}")]);
     }
     assert!(shown.contains("receipt_id"), "the audit line has the receipt");
     assert!(!shown.contains(TOKEN), "{shown}");
@@ -142,7 +142,7 @@ async fn a_payment_that_is_retried_is_reported_when_its_retry_ends() {
     gate.fetch(Via::TlsH1, &ask).await.assert_denied(502, "upstream_unreachable");
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(peer.reports().is_empty(), "it may still be sent");
-    let _origin = Origin::start_at(&format!("127.0.0.1:{port}"), Some(authority.server(HOST, Alpn::H1)), standard).await;
+    let origin = Origin::start_at(&format!("127.0.0.1:{port}"), Some(authority.server(HOST, Alpn::H1)), standard).await;
     gate.fetch(Via::TlsH1, &ask).await.assert_allowed();
     let reports = told(&peer, 1).await;
     assert_eq!((reports.len(), &reports[0]["outcome"]), (1, &json!("delivered")), "{reports:?}");
@@ -151,7 +151,7 @@ async fn a_payment_that_is_retried_is_reported_when_its_retry_ends() {
     // This one is never sent: its second failure is its end.
     let payment = Wallet::default().v2(&format!("https://{HOST}:{port}/late"), &Terms::default());
     let late = Ask::get(port, "/late").header("PAYMENT-SIGNATURE", encode(&payment));
-    drop(_origin);
+    drop(origin);
     for _ in 0..2 {
         gate.fetch(Via::TlsH1, &late).await.assert_denied(502, "upstream_unreachable");
     }

@@ -95,27 +95,6 @@ struct Binding<'a> {
     version: &'static str,
 }
 
-/// What is sent: missing members are left out, never `null`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Asked<'a> {
-    #[serde(serialize_with = "without_nulls", flatten)]
-    action: &'a Action,
-    fail_closed_on_unmatched: bool,
-}
-
-fn without_nulls<S: serde::Serializer>(action: &&Action, serializer: S) -> Result<S::Ok, S::Error> {
-    use serde::ser::{Error as _, SerializeMap as _};
-    let serde_json::Value::Object(members) = serde_json::to_value(action).map_err(S::Error::custom)? else {
-        return Err(S::Error::custom("an action is an object"));
-    };
-    let mut map = serializer.serialize_map(None)?;
-    for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
-        map.serialize_entry(name, value)?;
-    }
-    map.end()
-}
-
 /// The lower-case hex SHA-256 of an action's binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ActionHash(String);
@@ -160,13 +139,14 @@ impl Action {
         ActionHash(hex::encode(Sha256::digest(self.binding())))
     }
 
-    /// The body of the question.
+    /// The body of the question: missing members are left out, never `null`.
     pub(super) fn body(&self) -> Bytes {
-        let asked = Asked {
-            action: self,
-            fail_closed_on_unmatched: true,
-        };
-        Bytes::from(serde_json::to_vec(&asked).unwrap_or_default())
+        let mut asked = serde_json::to_value(self).unwrap_or_default();
+        if let Some(members) = asked.as_object_mut() {
+            members.retain(|_, value| !value.is_null());
+            members.insert("failClosedOnUnmatched".to_owned(), true.into());
+        }
+        Bytes::from(asked.to_string())
     }
 }
 
