@@ -100,7 +100,7 @@ async fn the_token_is_shown_to_nobody() {
     let mut shown = String::new();
     for target in ["/v2/settled", "/v2/refused", "/v2/failed"] {
         let answer = shop.gate.fetch(Via::TlsH1, &shop.paying(target, &Terms::default())).await;
-        shown.extend([format!("{answer:?}"), answer.text().to_string()]);
+        shown.extend([format!("{answer:?}"), answer.text()]);
     }
     told(&shop.peer, 3).await;
     let replayed = shop.paying("/v2/settled", &Terms::default());
