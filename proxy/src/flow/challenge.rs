@@ -125,13 +125,21 @@ pub(super) async fn pass<'a>(
     if asks_to_pay(sent.head.status) {
         sent = Box::pin(by_status(&screening, down, sent, record)).await?;
     }
-    let must_be_read = || screening.rule() == ScreeningRule::Screened || screening.remembers();
-    if matches!(expected, Expected::ByStatus) || screening.head.method == Method::HEAD || !must_be_read() {
+    let by_events = !matches!(expected, Expected::ByStatus) && rpc::is_events(&sent.head);
+    if !by_events && expected.calls().is_none() {
         return Ok((sent, None));
     }
-    if rpc::is_events(&sent.head) {
-        let screen = EventScreen::new(screening, expected.calls().cloned(), &mut sent)?;
-        return Ok((sent, Some(screen)));
+    if screening.rule() == ScreeningRule::PassedOn && !screening.remembers() {
+        return Ok((sent, None));
+    }
+    if by_events {
+        let screen = match EventScreen::new(screening, expected.calls().cloned(), &mut sent) {
+            Ok(screen) => Some(screen),
+            // What need not be judged may pass without having been read.
+            Err(_) if screening.rule() == ScreeningRule::PassedOn => None,
+            Err(denial) => return Err(denial.into()),
+        };
+        return Ok((sent, screen));
     }
     if let Some(calls) = expected.calls() {
         sent = Box::pin(rpc::document(&screening, calls, down, sent, record)).await?;

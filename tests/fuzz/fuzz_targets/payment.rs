@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use libfuzzer_sys::fuzz_target;
+use tollgate::x402::carriers::{Sought, answer};
 use tollgate::x402::claim::{Scheme, Version};
 use tollgate::x402::enabled::{ContractWallets, Enabled};
 use tollgate::x402::extensions::Extension;
@@ -51,5 +52,16 @@ fuzz_target!(|bytes: &[u8]| {
         // What our own strict parser takes, every parser takes.
         assert!(serde_json::from_slice::<serde_json::Value>(bytes).is_ok());
         let _ = traces::in_value(&value);
+        let text = std::str::from_utf8(bytes).unwrap();
+        if let Ok(Some(carried)) = Sought::of(&value).one(text) {
+            let _ = Payment::decode_json(carried.payment.as_bytes());
+        }
+    }
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(posed) = answer::challenges(text)
+    {
+        // An answer from which nothing is taken out stays as it is.
+        let untouched = posed.iter().all(|one| one.challenge.options.iter().all(Option::is_some));
+        assert!(!untouched || answer::only(text, &posed, |_, _| true).is_some());
     }
 });

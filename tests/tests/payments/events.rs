@@ -426,3 +426,24 @@ async fn streams_pass_untouched_where_nothing_is_screened_or_remembered() {
         (200, "\u{1}\u{2}", Some("compress"))
     );
 }
+
+#[tokio::test]
+async fn where_nothing_is_screened_what_cannot_be_read_passes_all_the_same() {
+    let remembered = json!({ "require_challenge": true, "screen_challenges": false });
+    let station = Station::with(Mood::Dead, "", remembered).await;
+    let listener = station.listen(Some(&Protocol::Mcp.unpaid())).await;
+    let large = format!("data: {}\n\n", "p".repeat(17 << 20));
+    for piece in large.as_bytes().chunks(1 << 20) {
+        station.say(piece);
+    }
+    let dear = challenge(TOOL, &[option(PAYEE, "20000")]);
+    let asks = event(&tool_result(&json!(7), &honest(TOOL), &honest(TOOL)));
+    let disagrees = event(&tool_result(&json!(7), &honest(TOOL), &dear));
+    station.say(asks.clone() + &disagrees);
+    station.end();
+    let text = listener.rest().await;
+    assert!(text == format!("{large}{asks}{disagrees}"), "{} bytes", text.len());
+    // The readable one is remembered.
+    let paid = Protocol::Mcp.paid(&Protocol::Mcp.payment("", &Terms::default()));
+    station.pay(&paid).await.assert_denied(403, "verdict_unavailable");
+}

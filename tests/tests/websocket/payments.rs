@@ -74,7 +74,7 @@ async fn without_go_nothing_of_a_paid_message_arrives() {
             fragments(&paid(&Terms::default()), 30),
             frame(bits::FIN | op::BINARY, paid(&Terms::default()).as_bytes()),
         ] {
-            assert_stopped(&sockets, "", &message, reason).await;
+            assert_stopped(&sockets, reason, "", &message, reason).await;
         }
         sockets
             .gate
@@ -84,15 +84,15 @@ async fn without_go_nothing_of_a_paid_message_arrives() {
 }
 
 /// Sends a message on a new WebSocket, and expects a close frame with this reason, and no more than a goodbye at the origin.
-async fn assert_stopped(sockets: &Sockets, fields: &str, message: &[u8], reason: &str) {
+async fn assert_stopped(sockets: &Sockets, name: &str, fields: &str, message: &[u8], reason: &str) {
     let before = sockets.received().len();
     let (answer, mut client) = sockets.handshake("/rpc", &format!("{HANDSHAKE}{fields}")).await;
     assert_eq!(answer.status, 101);
     client.send(message).await;
-    assert_eq!(Seen::next(&mut client).await.close(), (1008, reason.to_owned()));
+    assert_eq!(Seen::next(&mut client).await.close(), (1008, reason.to_owned()), "{name}");
     drop(client);
     eventually("the goodbye", || (sockets.received().len() > before).then_some(())).await;
-    assert_eq!(sockets.received().len() - before, 8, "{reason}: more than a goodbye arrived");
+    assert_eq!(sockets.received().len() - before, 8, "{name}: more than a goodbye arrived");
 }
 
 #[tokio::test]
@@ -136,19 +136,25 @@ async fn a_payment_that_is_not_one_in_its_one_place_ends_the_connection() {
         ),
     ];
     for (name, message, reason) in &cases {
-        println!("{name}");
-        assert_stopped(&sockets, "", &text(message), reason).await;
-        assert_stopped(&sockets, "", &fragments(message, 40), reason).await;
-        assert_stopped(&sockets, DEFLATE, &Deflater::default().text(message), reason).await;
+        assert_stopped(&sockets, name, "", &text(message), reason).await;
+        assert_stopped(&sockets, name, "", &fragments(message, 40), reason).await;
+        assert_stopped(&sockets, name, DEFLATE, &Deflater::default().text(message), reason).await;
     }
     let not_utf8 = [&b"{\"\xFF\":1,"[..], &one.as_bytes()[1..]].concat();
-    assert_stopped(&sockets, "", &frame(bits::FIN | op::BINARY, &not_utf8), "payment_malformed").await;
+    assert_stopped(
+        &sockets,
+        "not UTF-8",
+        "",
+        &frame(bits::FIN | op::BINARY, &not_utf8),
+        "payment_malformed",
+    )
+    .await;
     assert!(peer.questions().is_empty());
 }
 
 #[tokio::test]
 async fn where_a_payment_has_to_answer_a_challenge_a_message_that_nobody_asked_for_is_refused() {
     let (sockets, peer) = shop(Mood::Always(Says::Go), "", json!({ "require_challenge": true })).await;
-    assert_stopped(&sockets, "", &text(&paid(&Terms::default())), "payment_no_challenge").await;
+    assert_stopped(&sockets, "unasked", "", &text(&paid(&Terms::default())), "payment_no_challenge").await;
     assert!(peer.questions().is_empty());
 }

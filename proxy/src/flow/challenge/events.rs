@@ -14,6 +14,7 @@ use super::super::send::Sent;
 use super::splitter::{self, Part, Splitter};
 use super::{Screening, rpc};
 use crate::gate::Denial;
+use crate::gate::payment::challenges::ScreeningRule;
 use crate::x402::carriers::answer;
 
 /// The code of our JSON-RPC errors: of those that servers may give a meaning of their own, one that neither MCP nor A2A has taken, and that
@@ -109,6 +110,10 @@ impl<'a> EventScreen<'a> {
                     out.extend_from_slice(&event);
                 }
             }
+        }
+        if self.splitter.held() > most && self.screening.rule() == ScreeningRule::PassedOn {
+            // Too large to be remembered, and nothing has to be kept from the client.
+            out.extend_from_slice(&self.splitter.release());
         }
         if self.splitter.held() > most {
             let detail = format!("an event is over {most} bytes, and may ask for a payment that cannot be judged");

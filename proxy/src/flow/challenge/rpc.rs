@@ -51,13 +51,16 @@ impl Expected {
     }
 }
 
+const EVENTS: &[u8] = b"text/event-stream";
+
 /// Whether an answer is a stream of events.
 pub(super) fn is_events(head: &ResponseHeader) -> bool {
     let declared = head
         .headers
         .get(header::CONTENT_TYPE)
         .map(|value| value.as_bytes().trim_ascii_start());
-    declared.is_some_and(|value| value.to_ascii_lowercase().starts_with(b"text/event-stream"))
+    let essence = declared.and_then(|value| value.get(..EVENTS.len()));
+    essence.is_some_and(|essence| essence.eq_ignore_ascii_case(EVENTS))
 }
 
 /// Screens an answer that is one document; one that is not JSON streams on unread.
@@ -68,7 +71,7 @@ pub(super) async fn document(
     mut sent: Sent,
     record: &mut Record<'_>,
 ) -> Result<Sent, Failure> {
-    if matches!(sent.head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+    if screening.head.method == Method::HEAD || matches!(sent.head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok(sent);
     }
     let held = record.wait(hold(screening, down, &mut sent)).await;

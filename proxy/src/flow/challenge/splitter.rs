@@ -95,6 +95,11 @@ impl Splitter {
         })
     }
 
+    /// Lets go of what is held, in the middle of an event.
+    pub(super) fn release(&mut self) -> Bytes {
+        self.cut(self.held.len())
+    }
+
     fn cut(&mut self, at: usize) -> Bytes {
         self.scanned = self.scanned.saturating_sub(at);
         self.line = self.line.saturating_sub(at);
