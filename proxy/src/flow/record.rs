@@ -181,6 +181,11 @@ impl<'e> Record<'e> {
         self.payment_labels = Some((version, scheme));
     }
 
+    /// It was none after all.
+    pub(crate) fn no_payment(&mut self) {
+        self.payment_labels = None;
+    }
+
     /// A payment passed our own checks.
     pub(crate) fn claimed(&mut self, payment: PaymentRecord, claim: &Claim) {
         let version = match claim.version {
