@@ -184,6 +184,8 @@ pub(crate) fn find(
     record.payment_seen(version_label(&found), PaymentScheme::Other);
     let now = now();
     let Some(claim) = check(&engine.gate, rules, head, found, now)? else {
+        // A wallet sign-in that may leave.
+        record.no_payment();
         return Ok(None);
     };
     reserve(engine, rules, &payment_request(head), claim, now, record).map(Some)

@@ -192,6 +192,11 @@ impl<'e> Record<'e> {
         }
     }
 
+    /// It was none after all.
+    pub(crate) fn no_payment(&mut self) {
+        self.payment_labels = None;
+    }
+
     /// A payment passed our own checks.
     pub(crate) fn claimed(&mut self, payment: PaymentRecord, claim: &Claim) {
         let version = match claim.version {

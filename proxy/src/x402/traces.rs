@@ -10,6 +10,8 @@ use aho_corasick::AhoCorasick;
 use super::base64::{decode_tolerant, is_base64};
 use super::carriers::{A2A_PAYMENT, MCP_PAYMENT, Sought};
 use super::json::{self, Object, Value};
+use super::solana::TokenProgram;
+use super::solana::transaction::{MAX_BYTES, Transaction};
 use super::words::Words;
 
 /// Shorter text holds no payment: a signature alone is 132 characters.
@@ -18,7 +20,7 @@ pub const SHORTEST: usize = 128;
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trace {
-    /// An EIP-3009 or Permit2 authorisation or a channel voucher with its signature.
+    /// An EIP-3009 or Permit2 authorisation or a channel voucher with its signature, or a signed transaction.
     SignedAuthorization,
     /// An x402 payment object, bare or encoded.
     Payment,
@@ -83,6 +85,7 @@ impl Walk<'_> {
             Value::Array(values) => values.iter().for_each(|value| self.value(value)),
             Value::Object(object) => self.object(object),
             Value::String(text) if hides_payment(text) => self.found(Trace::Payment),
+            Value::String(text) if hides_transaction(text) => self.found(Trace::SignedAuthorization),
             // A header line, a data URL, JSON within JSON: what a partner outside would take apart again.
             Value::String(text) if text.len() >= SHORTEST && in_text(text.as_bytes()).is_some() => self.found(Trace::Payment),
             _ => {}
@@ -138,6 +141,17 @@ fn hides_payment(text: &str) -> bool {
     run.len() >= SHORTEST && run.iter().all(|b| is_base64(*b)) && decodes_to_payment(run)
 }
 
+/// Whether a string is base64 of a Solana transaction that somebody has signed: the money of whoever sends it off. Other bytes are not taken
+/// for one by chance, as every length in it has to come out even.
+fn hides_transaction(text: &str) -> bool {
+    let run = text.trim().trim_end_matches('=').as_bytes();
+    let fits = (SHORTEST..=MAX_BYTES.div_ceil(3) * 4).contains(&run.len()) && run.iter().all(|b| is_base64(*b));
+    fits && decode_tolerant(run).is_some_and(|bytes| {
+        let transaction = Transaction::read(&bytes);
+        transaction.is_ok_and(|transaction| transaction.signatures.iter().any(|signature| **signature != [0; 64]))
+    })
+}
+
 fn decodes_to_payment(run: &[u8]) -> bool {
     let Some(bytes) = decode_tolerant(run) else {
         return false;
@@ -177,7 +191,15 @@ fn holds_signature(text: &[u8]) -> bool {
 pub(crate) fn encoded_words() -> Vec<String> {
     WORDS
         .into_iter()
-        .flat_map(|word| (0..3).map(move |offset| encoded_at(word, offset)))
+        .flat_map(|word| (0..3).map(move |offset| encoded_at(word.as_bytes(), offset)))
+        .collect()
+}
+
+/// What transactions that transfer tokens have in common in base64: the address of a token program at each of the three offsets.
+pub(crate) fn transaction_words() -> Vec<String> {
+    TokenProgram::ALL
+        .into_iter()
+        .flat_map(|program| (0..3).map(move |offset| encoded_at(&program.address().0, offset)))
         .collect()
 }
 
@@ -186,9 +208,9 @@ const fn lead(offset: usize) -> usize {
     (offset * 8).div_ceil(6)
 }
 
-fn encoded_at(word: &str, offset: usize) -> String {
+fn encoded_at(word: &[u8], offset: usize) -> String {
     use ::base64::Engine;
-    let padded: Vec<u8> = std::iter::repeat_n(0, offset).chain(word.bytes()).collect();
+    let padded: Vec<u8> = std::iter::repeat_n(0, offset).chain(word.iter().copied()).collect();
     let text = ::base64::engine::general_purpose::STANDARD_NO_PAD.encode(padded);
     let last = (offset + word.len()) * 8 / 6;
     text.get(lead(offset)..last).unwrap_or_default().to_owned()

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use libfuzzer_sys::fuzz_target;
-use tollgate::x402::carriers::{Sought, answer};
+use tollgate::x402::carriers::{Carrier, Sought, answer};
 use tollgate::x402::claim::{Scheme, Version};
 use tollgate::x402::enabled::{ContractWallets, Enabled};
 use tollgate::x402::extensions::Extension;
@@ -33,6 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
         authority: &SHOP,
         path: "/paid",
         query: None,
+        carrier: Carrier::Head,
     };
     let _ = sign_in::check(bytes, &request);
     let _ = sign_in::check(wrapped.as_bytes(), &request);
@@ -54,7 +55,7 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = traces::in_value(&value);
         let text = std::str::from_utf8(bytes).unwrap();
         if let Ok(Some(carried)) = Sought::of(&value).one(text) {
-            let _ = Payment::decode_json(carried.payment.as_bytes());
+            let _ = Payment::decode_json(carried.payment.as_bytes(), &ALL);
         }
     }
     if let Ok(text) = std::str::from_utf8(bytes)

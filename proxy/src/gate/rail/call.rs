@@ -58,7 +58,8 @@ impl Triggers {
         let payment = PAYMENT_WORDS.map(|word| (word.to_owned(), Word::Payment));
         // JSON may escape any character; only escapes of printable ASCII can hide a word, and honest writers have no use for most of them.
         let escapes = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"].map(|escape| (escape.to_owned(), Word::Hidden));
-        let encoded = traces::encoded_words().into_iter().map(|word| (word, Word::Hidden));
+        let encoded = traces::encoded_words().into_iter().chain(traces::transaction_words());
+        let encoded = encoded.map(|word| (word, Word::Hidden));
         let methods = list.methods.iter().map(|entry| {
             let start = if matches!(entry.how, Match::Exact | Match::Prefix) {
                 "\""

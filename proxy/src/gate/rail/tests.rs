@@ -360,6 +360,20 @@ fn facilitator_calls_and_loose_signatures_are_refused_on_any_host() {
 }
 
 #[test]
+fn a_loose_solana_transaction_is_refused_and_so_is_a_payment_with_one() {
+    let rails = rails();
+    let vector = load("v2-exact-svm-py");
+    let payment = &vector["exchanges"][1]["decoded_request"]["PAYMENT-SIGNATURE"];
+    for (text, reason) in [
+        (payment["payload"].to_string(), Reason::RailBroadcast),
+        (format!("[{}]", payment["payload"]["transaction"]), Reason::RailBroadcast),
+        (payment.to_string(), Reason::PaymentSchemeNotAllowed),
+    ] {
+        assert_eq!(body(rails, "/x", &text), Some(reason), "{text}");
+    }
+}
+
+#[test]
 fn a_captured_payment_over_mcp_comes_out_and_one_over_mpp_is_refused() {
     let rails = rails();
     let (parts, headers, body) = paying_request(&load("mcp-v2-exact-evm-py"));

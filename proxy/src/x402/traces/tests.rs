@@ -1,7 +1,10 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+use ::base64::Engine as _;
+use ::base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 
 use super::*;
+use crate::gate::payment::vectors::{load, text};
 
 fn trace(text: &str) -> Option<Trace> {
     in_value(&json::parse(text.as_bytes(), 64).unwrap())
@@ -9,7 +12,6 @@ fn trace(text: &str) -> Option<Trace> {
 
 #[test]
 fn encoded_words_are_found_at_each_offset() {
-    use ::base64::Engine;
     for filler in ["", "a", "ab", "abc", "{\"x\":1,"] {
         let text = ::base64::engine::general_purpose::STANDARD.encode(format!("{filler}x402Version tail"));
         assert!(encoded_words().iter().any(|word| text.contains(word)), "{filler}");
@@ -71,7 +73,6 @@ proptest! {
 
 #[test]
 fn a_payment_wrapped_in_other_text_within_a_string_is_found() {
-    use ::base64::Engine;
     let payment = format!(
         r#"{{"x402Version":2,"payload":{{"signature":"0x{}","authorization":{{}}}}}}"#,
         "1b".repeat(65)
@@ -89,4 +90,27 @@ fn a_payment_wrapped_in_other_text_within_a_string_is_found() {
         assert_eq!(trace(&as_key), Some(Trace::Payment), "as a key: {wrapped}");
     }
     assert_eq!(trace(r#"{"x":{"signedTransaction":"0x02"}}"#), Some(Trace::SignedAuthorization));
+}
+
+#[test]
+fn a_signed_solana_transaction_is_found_and_what_is_not_one_is_not() {
+    let vector = load("v2-exact-svm-py");
+    let signed = text(&vector, "/exchanges/1/decoded_request/PAYMENT-SIGNATURE/payload/transaction");
+    assert!(
+        transaction_words().iter().any(|word| signed.contains(word)),
+        "a body with it is looked at"
+    );
+    let bytes = || STANDARD.decode(signed).unwrap();
+    let unsigned = [&[2][..], &[0; 128], &bytes()[129..]].concat();
+    let longer = [&bytes()[..], &[0]].concat();
+    let found = Some(Trace::SignedAuthorization);
+    for (body, expected) in [
+        (format!(r#"{{"transaction":"{signed}"}}"#), found),
+        (format!(r#"{{"note":["{}"]}}"#, signed.trim_end_matches('=')), found),
+        (format!(r#"{{"transaction":"{}"}}"#, STANDARD.encode(unsigned)), None),
+        (format!(r#"{{"transaction":"{}"}}"#, STANDARD.encode(longer)), None),
+        (format!(r#"{{"image":"{}"}}"#, STANDARD.encode([7; 600])), None),
+    ] {
+        assert_eq!(trace(&body), expected, "{body}");
+    }
 }
