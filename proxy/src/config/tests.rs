@@ -193,7 +193,7 @@ fn what_is_wrong_is_refused_where_it_stands() {
             "payments:\n  signer: { wallet: '0x12', key_env: KEY }\n",
             "invalid-value",
             (2, 21),
-            "payments",
+            "not 0x and 40 hex digits",
         ),
         (
             "payments:\n  signer: { wallet: '0xe36fafa443a2c47660fd4ea5bc635be9f27c8d81' }\n",
