@@ -1,13 +1,14 @@
 //! The payment of a case. A signed one in a file would expire, so it is written by its terms and signed when the case runs: with a key
-//! made for that moment, which holds nothing.
+//! made for that moment, which holds nothing; or, where agents have no key, written as they write it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderName, HeaderValue};
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::demo::Payer;
+use crate::signer::config::SignerRule;
 use crate::x402::address::Address;
 use crate::x402::amount::AmountError;
 use crate::x402::assets;
@@ -47,8 +48,9 @@ impl Payment {
         Ok(Payment { asset, payee, amount })
     }
 
-    /// The header field of a client that was asked for this payment for `url`; `None` if the system has no randomness.
-    pub(super) fn signed(&self, url: &str, now: u64) -> Option<(HeaderName, HeaderValue)> {
+    /// The header field of a client that was asked for this payment for `url`; `None` if the system has no randomness. `rule` is that of the
+    /// operator's signer, if there is one.
+    pub(super) fn signed(&self, url: &str, now: u64, rule: Option<&SignerRule>) -> Option<(HeaderName, HeaderValue)> {
         let domain = self.asset.domain()?;
         let challenge = json!({
             "x402Version": 2,
@@ -65,6 +67,15 @@ impl Payment {
         });
         let challenge = HeaderValue::from_str(&STANDARD.encode(challenge.to_string())).ok()?;
         let value = Payer::new()?.pay(&challenge, &self.asset, now)?;
+        let value = match rule.and_then(|rule| Some((rule.wallet, rule.placeholder?))) {
+            None => value,
+            Some((wallet, placeholder)) => {
+                let mut payment: Value = serde_json::from_slice(&STANDARD.decode(value.as_bytes()).ok()?).ok()?;
+                *payment.pointer_mut("/payload/authorization/from")? = wallet.to_string().into();
+                *payment.pointer_mut("/payload/signature")? = placeholder.to_string().into();
+                HeaderValue::from_str(&STANDARD.encode(payment.to_string())).ok()?
+            }
+        };
         Some((HEADER, value))
     }
 }

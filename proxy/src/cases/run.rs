@@ -79,7 +79,9 @@ impl Suite {
         let mut headers = request.headers.clone();
         if let Some(payment) = &request.payment {
             let unsigned = || CasesError::Unsigned(self.file.path.display().to_string(), case.name.clone());
-            headers.push(payment.signed(&request.url, request.at.unwrap_or_else(now)).ok_or_else(unsigned)?);
+            let rule = self.rehearsal.engine.gate.standing().terms.signer();
+            let field = payment.signed(&request.url, request.at.unwrap_or_else(now), rule);
+            headers.push(field.ok_or_else(unsigned)?);
         }
         let dry = DryRequest {
             method: &request.method,

@@ -251,3 +251,35 @@ fn a_value_that_may_be_a_secret_is_not_repeated() {
     ));
     assert!(!error.message.contains("hidden"), "{error}");
 }
+
+#[tokio::test]
+async fn a_payment_is_written_as_the_operators_agents_write_it() {
+    const WALLET: &str = "0xe36fafa443a2c47660fd4ea5bc635be9f27c8d81";
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "policy.yaml",
+        "version: 1\nnetwork_policies:\n  api:\n    endpoints: [ { host: api.example.com, port: 443, protocol: rest, enforcement: enforce, access: full } ]\n    binaries: [ { path: \"/**\" } ]\n",
+    );
+    write(
+        "payees.yaml",
+        "- { payee: \"0x1111111111111111111111111111111111111111\", price: \"0.01\" }\n",
+    );
+    write(
+        "cases.yaml",
+        "policy: policy.yaml\nconfig: tollgate.yaml\ncases:\n  - name: pays\n    request:\n      method: GET\n      url: https://api.example.com/v1\n      payment: { network: \"eip155:8453\", asset: \"0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913\", payee: \"0x1111111111111111111111111111111111111111\", amount: \"0.01\" }\n    expect: { decision: allow }\n",
+    );
+    for agent in ["placeholder", "throwaway-key"] {
+        write(
+            "tollgate.yaml",
+            &format!(
+                "verdict: {{ payees: payees.yaml }}\npayments: {{ signer: {{ wallet: \"{WALLET}\", agent: {agent}, key_file: there-is-none }} }}\n"
+            ),
+        );
+        let suite = Suite::load(&folder.path().join("cases.yaml")).unwrap();
+        let ran = suite.run().await.unwrap();
+        assert!(ran[0].mismatches.is_empty(), "{agent}");
+        let pass = ran[0].run.outcome.as_ref().unwrap();
+        assert_eq!(pass.payment.as_ref().unwrap().payer.as_deref(), Some(WALLET), "{agent}");
+    }
+}

@@ -184,6 +184,42 @@ fn what_is_wrong_is_refused_where_it_stands() {
         ),
         ("payments:\n  payees: [12]\n", "", (2, 12), ""),
         (
+            "payments:\n  signer: { key_env: KEY }\n",
+            "missing-key",
+            (2, 0),
+            "`wallet` is missing",
+        ),
+        (
+            "payments:\n  signer: { wallet: '0x12', key_env: KEY }\n",
+            "invalid-value",
+            (2, 21),
+            "not 0x and 40 hex digits",
+        ),
+        (
+            "payments:\n  signer: { wallet: '0xe36fafa443a2c47660fd4ea5bc635be9f27c8d81' }\n",
+            "invalid-value",
+            (2, 3),
+            "exactly one of `key_file`, `key_env` and `remote`",
+        ),
+        (
+            "payments:\n  signer: { wallet: '0xe36fafa443a2c47660fd4ea5bc635be9f27c8d81', key: abc }\n",
+            "unknown-key",
+            (2, 0),
+            "key_env",
+        ),
+        (
+            "payments:\n  signer:\n    wallet: '0xe36fafa443a2c47660fd4ea5bc635be9f27c8d81'\n    remote: { url: 'http://signer.example.com' }\n",
+            "invalid-value",
+            (4, 20),
+            "https://",
+        ),
+        (
+            "payments:\n  schemes: [exact, upto]\n  signer: { wallet: '0xe36fafa443a2c47660fd4ea5bc635be9f27c8d81', key_env: KEY }\n",
+            "invalid-value",
+            (2, 3),
+            "only `exact`",
+        ),
+        (
             "# comment\n\nverdict:\n  backend: blackwall\n",
             "invalid-value",
             (3, 1),

@@ -126,13 +126,13 @@ impl Signed {
     /// Puts it in; a body comes back new.
     pub(super) fn put_in(&self, head: &mut RequestHeader, body: &Body) -> Result<Option<Body>, Denial> {
         match &self.place {
-            Place::Header(version) => self.into_header(head, *version).map(|()| None),
-            Place::Body(place) => self.into_body(head, body, place).map(Some),
+            Place::Header(version) => self.put_in_header(head, *version).map(|()| None),
+            Place::Body(place) => self.put_in_body(head, body, place).map(Some),
         }
         .ok_or_else(|| Denial::new(Reason::InternalError, "the signature cannot be put into the payment"))
     }
 
-    fn into_header(&self, head: &mut RequestHeader, version: Version) -> Option<()> {
+    fn put_in_header(&self, head: &mut RequestHeader, version: Version) -> Option<()> {
         let name = header_name(version);
         let mut values = head.headers.get_all(name).iter();
         let (value, None) = (values.next()?, values.next()) else {
@@ -145,7 +145,7 @@ impl Signed {
         head.insert_header(name, value).ok()
     }
 
-    fn into_body(&self, head: &mut RequestHeader, body: &Body, place: &Range<usize>) -> Option<Body> {
+    fn put_in_body(&self, head: &mut RequestHeader, body: &Body, place: &Range<usize>) -> Option<Body> {
         let Body::Whole(bytes) = body else { return None };
         let payment = std::str::from_utf8(bytes.get(place.clone())?).ok()?;
         let signed = Zeroizing::new(self.unsigned.signed(payment, &self.signature)?);

@@ -9,7 +9,7 @@ use tollgate_policy::{Group, Reason};
 
 use super::*;
 use crate::audit::vocabulary::Vocabulary;
-use crate::audit::{Adapter, Decision, PaymentScheme, VerdictBackend, VerdictOutcome, X402Version};
+use crate::audit::{Adapter, Decision, PaymentScheme, SignatureOutcome, VerdictBackend, VerdictOutcome, X402Version};
 
 const USDC: &str = "eip155:8453/0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
 
@@ -58,6 +58,9 @@ fn everything(metrics: &Metrics, asset: AssetLabel) {
             metrics.count_verdict(*backend, *outcome);
             metrics.observe_verdict_time(*backend, short);
         }
+    }
+    for outcome in SignatureOutcome::ALL {
+        metrics.set_signatures(*outcome, 1);
     }
 }
 
@@ -112,6 +115,7 @@ fn every_metric_of_the_reference_is_there_from_the_start_with_its_labels() {
         ("tollgate_verdict_in_flight", &["backend"]),
         ("tollgate_verdict_breaker_open", &["backend"]),
         ("tollgate_verdict_reports_total", &["outcome", "result"]),
+        ("tollgate_signatures_total", &["outcome"]),
         ("tollgate_payment_store_ready", &[]),
         ("tollgate_payments_remembered", &[]),
         ("tollgate_payment_store_errors_total", &[]),

@@ -18,7 +18,7 @@ use crate::x402::claim::EvmAddress;
 use crate::x402::signature::{Signature, address_of};
 
 /// No honest key file is larger.
-const LARGEST: u64 = 4_096;
+const LARGEST: usize = 4_096;
 /// What a file must not grant: anything to the group or to others.
 const OTHERS: u32 = 0o077;
 
@@ -83,8 +83,8 @@ impl LocalKey {
             let mode = metadata.mode() & 0o7777;
             return Err(KeyError::Exposed { path: shown(), mode });
         }
-        let mut text = Zeroizing::new(Vec::with_capacity(LARGEST as usize));
-        file.take(LARGEST).read_to_end(&mut text).map_err(unreadable)?;
+        let mut text = Zeroizing::new(Vec::with_capacity(LARGEST));
+        file.take(LARGEST as u64).read_to_end(&mut text).map_err(unreadable)?;
         Self::parse(&text, wallet)
     }
 

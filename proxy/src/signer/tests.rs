@@ -10,6 +10,7 @@ use pingora::connectors::http::v2::Connector;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::audit::SignatureOutcome::{Invalid, Refused, Unavailable};
 use crate::egress::Resolver;
 use crate::egress::fetch::scripted::{ScriptedServer, Step};
 use crate::verdict::sample;
@@ -200,7 +201,6 @@ async fn everything_else_than_the_wallets_signature_refuses_the_payment() {
     };
     let ok = |body: &str| answer("200 OK", body);
     let signed = |text: &str| ok(&json!({ "signature": text }).to_string());
-    use SignatureOutcome::{Invalid, Refused, Unavailable};
     let table = [
         ("another wallet's", signed(&others), Invalid),
         ("no signature", ok("{}"), Invalid),
@@ -231,10 +231,10 @@ async fn everything_else_than_the_wallets_signature_refuses_the_payment() {
     ];
     for (name, script, outcome) in table {
         let server = ScriptedServer::plain(script).await;
-        let signer = remote(&server);
-        let error = signer.sign(&order(), NOW).await.unwrap_err();
+        let wallets = remote(&server);
+        let error = wallets.sign(&order(), NOW).await.unwrap_err();
         assert_eq!(error.outcome(), outcome, "{name}: {error}");
-        assert_eq!((signer.count(outcome), signer.count(SignatureOutcome::Signed)), (1, 0), "{name}");
+        assert_eq!((wallets.count(outcome), wallets.count(SignatureOutcome::Signed)), (1, 0), "{name}");
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains(&good[2..40]) && !shown.contains("tok-"), "{name}: {shown}");
     }

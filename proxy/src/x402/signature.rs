@@ -129,6 +129,13 @@ impl Placeholder {
     }
 }
 
+/// As it is sent; it is no secret.
+impl fmt::Display for Placeholder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{}", hex::encode(self.0))
+    }
+}
+
 /// A wallet's signature, of a key or of a contract.
 #[derive(Debug, Clone, Copy)]
 pub enum WalletSignature {

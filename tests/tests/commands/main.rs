@@ -226,6 +226,32 @@ async fn exec_gives_its_child_the_proxy_and_ends_with_its_code() {
 }
 
 #[tokio::test]
+async fn exec_keeps_the_signers_secrets_from_its_child() {
+    let dir = TempDir::new().unwrap();
+    let policy = write(&dir, "policy.yaml", &policy::open(&[443]));
+    let wallet = tollgate_tests::payment::Wallet::default();
+    let signer = json!({ "wallet": wallet.address, "key_env": "PAYER_KEY" });
+    let settings = json!({
+        "tls": { "ca_dir": dir.path().join("ca") }, "audit": { "path": dir.path().join("audit.jsonl") }, "payments": { "signer": signer },
+    });
+    let config = write(&dir, "tollgate.yaml", &settings.to_string());
+    let mut command = Command::new(binary());
+    clean(&mut command);
+    let arguments = ["exec", "--policy", &policy, "--config", &config, "--", "env"];
+    command
+        .current_dir(dir.path())
+        .args(arguments)
+        .env("PAYER_KEY", wallet.key_hex())
+        .env("HARMLESS", "1");
+    let output = run(command).await;
+    let seen = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && seen.contains("HARMLESS=1"), "{output:?}");
+    assert!(!seen.contains("PAYER_KEY"));
+    let everything = format!("{seen}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!everything.contains(&wallet.key_hex()[2..]));
+}
+
+#[tokio::test]
 async fn the_demo_shows_every_outcome_and_is_quick() {
     let dir = TempDir::new().unwrap();
     let started = std::time::Instant::now();

@@ -487,7 +487,7 @@ async fn neither_key_nor_signature_is_ever_written_down() {
         .gate
         .audited(json!({ "decision": "deny", "reason_code": "payment_signed_in_sandbox", "payment": { "payer": wallet.address } }))
         .await;
-    let signed: Value = serde_json::from_str(&paid_with(&world.tls.last())).unwrap();
+    let sent: Value = serde_json::from_str(&paid_with(&world.tls.last())).unwrap();
     let everything = format!(
         "{}\n{:?}\n{}\n{}\n{denied:?}",
         world.gate.stderr(),
@@ -497,7 +497,7 @@ async fn neither_key_nor_signature_is_ever_written_down() {
     );
     for (name, secret) in [
         ("the key", wallet.key_hex()),
-        ("the signature", signed["payload"]["signature"].as_str().unwrap().to_owned()),
+        ("the signature", sent["payload"]["signature"].as_str().unwrap().to_owned()),
         (
             "the refused signature",
             refused["payload"]["signature"].as_str().unwrap().to_owned(),

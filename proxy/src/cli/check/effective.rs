@@ -12,6 +12,7 @@ use crate::gate::payment::terms::{DEFAULT_CLOCK_SKEW, DEFAULT_MAX_AMOUNT, DEFAUL
 use crate::gate::rail::list::{Kind, List};
 use crate::serve::{PolicyPaths, StartError};
 use crate::settings::units::format_duration;
+use crate::signer::config::Agent;
 use crate::x402::enabled::{ContractWallets, Enabled};
 
 const TOP: Indent = Indent::NONE;
@@ -168,6 +169,13 @@ fn payments(writer: &mut Writer, operator: &Operator) -> Result<(), CliError> {
     match config.screen_challenges {
         Some(screen) => writer.line(one, format!("screen_challenges: {screen}"), &own),
         None => writer.note(one, "screen_challenges: not given, so true where `verdict:` names somebody to ask"),
+    }
+    if let Some(rule) = terms.signer() {
+        let agent = match rule.agent {
+            Agent::Placeholder => "placeholder",
+            Agent::ThrowawayKey => "throwaway-key",
+        };
+        writer.note(one, &format!("signed here after GO: by {}, agent: {agent} ({own})", rule.wallet));
     }
     for (key, given, default) in [
         ("max_timeout", config.max_timeout, DEFAULT_MAX_TIMEOUT),

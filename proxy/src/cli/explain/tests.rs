@@ -403,6 +403,41 @@ async fn a_payment_in_a_call_is_judged_like_one_in_a_header() {
 }
 
 #[tokio::test]
+async fn a_payment_that_would_be_signed_here_is_said_to_be_and_is_not() {
+    const WALLET: &str = "0xe36fafa443a2c47660fd4ea5bc635be9f27c8d81";
+    // Nobody has the key: an explanation that needed it would fail.
+    let settings =
+        |agent: &str| format!("{CONFIG}payments: {{ signer: {{ wallet: \"{WALLET}\", agent: {agent}, key_env: NOT_SET_ANYWHERE }} }}\n");
+    let signed = payment(0x11);
+    let (name, value) = signed.split_once(": ").unwrap();
+    let mut document: Value = serde_json::from_slice(&STANDARD.decode(value).unwrap()).unwrap();
+    document["payload"]["authorization"]["from"] = json!(WALLET);
+    document["payload"]["signature"] = json!(format!("0x{}1b", "c0de".repeat(32)));
+    let unsigned = format!("{name}: {}", STANDARD.encode(document.to_string()));
+    for (agent, header) in [("placeholder", &unsigned), ("throwaway-key", &signed)] {
+        let place = Place::new(POLICY, &settings(agent));
+        let (document, text) = place
+            .explained(&["GET", "https://api.example.com/v1/x", "--header", header])
+            .await
+            .unwrap();
+        assert_eq!(document["decision"], "allow", "{text}");
+        assert_eq!(document["payment"]["payer"], WALLET, "{text}");
+        for said in [
+            "to be signed here after GO, for 0.01",
+            &format!("after GO it is signed here, by {WALLET}; nothing is signed now"),
+        ] {
+            assert!(text.contains(said), "{said}\n{text}");
+        }
+    }
+    let place = Place::new(POLICY, &settings("placeholder"));
+    let (document, _) = place
+        .explained(&["GET", "https://api.example.com/v1/x", "--header", &signed])
+        .await
+        .unwrap();
+    assert_eq!(document["reason_code"], "payment_payer_not_allowed");
+}
+
+#[tokio::test]
 async fn a_payment_is_judged_by_the_local_lists_and_never_put_to_a_service() {
     let (known, unknown) = (payment(0x11), payment(0x22));
     let local = Place::new(POLICY, CONFIG);

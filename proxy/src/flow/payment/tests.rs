@@ -124,10 +124,9 @@ async fn the_verdict_comes_first_then_the_signature_and_then_the_payment_leaves(
         ["verdict"],
         "a GO alone signs nothing: the payment may still not leave"
     );
-    let signed = paid.leave().await.unwrap().unwrap();
+    assert!(paid.leave().await.unwrap().is_some());
     scene.note("forward");
     assert_eq!(scene.events(), ["sign", "forward"]);
-    drop(signed);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use tollgate_policy::Reason;
 
 use super::terms::Terms;
 use crate::x402::challenge::Asked;
-use crate::x402::claim::{Claim, RequestHash, Version};
+use crate::x402::claim::{Claim, RequestHash, Scheme, Version};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::resource::PaymentRequest;
 
@@ -173,8 +173,8 @@ impl Waiting {
                 "the seller's 402 is older than the seller waits for a payment",
             ));
         }
-        // v1 does not repeat the seller's bound, and v2's client could widen it.
-        if claim.valid_before.saturating_sub(now) > offer.max_timeout.saturating_add(terms.clock_skew) {
+        // v1 does not repeat the seller's bound, and v2's client could widen it. A Solana transaction lives as long as the chain has it.
+        if claim.scheme != Scheme::ExactSvm && claim.valid_before.saturating_sub(now) > offer.max_timeout.saturating_add(terms.clock_skew) {
             return Err(PaymentRefusal::new(
                 Reason::PaymentExpired,
                 "the signature stays valid for longer than the seller's 402 asks for",

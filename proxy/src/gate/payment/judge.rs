@@ -120,7 +120,7 @@ fn judge_payment(
     }
     let (valid_after, valid_before) = window(payment, terms, now)?;
     let signed = &*payment.signed;
-    let payer = match &terms.signer {
+    let wallet = match &terms.signer {
         Some(rule) => signing::payer(rule, payment)?,
         None => signed.payer(),
     };
@@ -129,7 +129,7 @@ fn judge_payment(
         None => asked_payee(payment, request, challenges)?,
     };
     check_parties(terms, payment.network, payee)?;
-    if terms.payers.as_ref().is_some_and(|payers| !payers.contains(&payer)) {
+    if terms.payers.as_ref().is_some_and(|payers| !payers.contains(&wallet)) {
         return Err(PaymentRefusal::new(Reason::PaymentPayerNotAllowed, "the payer is not allowed"));
     }
     let allowed = match &payment.signed.authorization().map(|authorization| authorization.signature) {
@@ -146,12 +146,12 @@ fn judge_payment(
         asset: allowed.asset.clone(),
         amount: signed.amount(),
         payee,
-        payer,
+        payer: wallet,
         valid_after,
         valid_before,
         resource: request.resource(),
         payment_hash: payment.payment_hash,
-        nonce_hash: signed.single_use().key(&allowed.asset, payer),
+        nonce_hash: signed.single_use().key(&allowed.asset, wallet),
         identifier_hash: payment.extensions.identifier,
         identifier_terms: payment.extensions.asked,
         request_hash: request.hash(),
