@@ -10,6 +10,7 @@ mod listen;
 mod load;
 mod meaning;
 mod places;
+pub mod schema;
 mod tls;
 mod upstream;
 

@@ -249,6 +249,14 @@ impl BackendName {
             BackendName::Local => "local",
         }
     }
+
+    /// Who that is, in one sentence.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            BackendName::Blackwall => "A Blackwall service, self-hosted or public.",
+            BackendName::Local => "Two files of the operator's; nothing leaves the host.",
+        }
+    }
 }
 
 /// Somebody who can be asked. Limits, queueing and deadlines are the [`desk`]'s business; dropping the future must abandon the question.

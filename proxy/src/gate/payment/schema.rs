@@ -1,25 +1,63 @@
-//! What the `config:` of a `tollgate/x402` stanza may hold, as a JSON Schema for editors.
+//! What the `config:` of a `tollgate/x402` stanza and `payments:` of tollgate.yaml may hold, as JSON Schemas for editors.
 
 use serde_json::{Value, json};
 
+use crate::settings::schema::{duration, nullable, with};
+
+/// Names every field that the operator's section has, and no other.
+pub fn operator() -> Value {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let definitions = json!({
+        "type": "array",
+        "default": [],
+        "description": "Assets beyond the built-in table.",
+        "items": {
+            "type": "object",
+            "description": "A token contract that the operator vouches for.",
+            "additionalProperties": false,
+            "required": ["network", "address", "decimals", "name", "version"],
+            "properties": {
+                "network": text("The network's CAIP-2 identifier."),
+                "address": text("The token contract."),
+                "decimals": { "type": "integer", "minimum": 0, "maximum": 77, "description": "Its decimals." },
+                "name": text("The name of its EIP-712 domain."),
+                "version": text("The version of its EIP-712 domain, in quotes."),
+            },
+        },
+    });
+    let description = "The operator's bounds on payments, which stanzas of the policy narrow and never widen.";
+    schema(description, &definitions)
+}
+
 /// Names every field that the stanza has, and no other.
 pub fn stanza() -> Value {
+    let none = json!({
+        "type": "array",
+        "maxItems": 0,
+        "description": "Only the operator's tollgate.yaml can define assets.",
+    });
+    let description = "Bounds on payments to the hosts of this stanza. They narrow the operator's bounds and never widen them.";
+    schema(description, &none)
+}
+
+fn schema(description: &str, asset_definitions: &Value) -> Value {
     let texts = |description: &str| json!({ "type": "array", "items": { "type": "string" }, "description": description });
-    let duration = |description: &str, default: &str| json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "default": default, "description": description });
+    let within = |description: &str, default: &str| with(duration(description), "default", default);
+    let switch = |description: &str| nullable(json!({ "type": "boolean", "description": description }));
     json!({
         "type": "object",
         "additionalProperties": false,
-        "description": "Bounds on payments to the hosts of this stanza. They narrow the operator's bounds and never widen them.",
+        "description": description,
         "properties": {
-            "networks": texts("Networks that payments may use, as CAIP-2 identifiers such as eip155:8453."),
-            "assets": texts("Assets that payments may use: network, `/`, token contract, such as \
-                             eip155:8453/0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913."),
-            "max_amount": {
+            "networks": nullable(texts("Networks that payments may use, as CAIP-2 identifiers such as eip155:8453.")),
+            "assets": nullable(texts("Assets that payments may use: network, `/`, token contract, such as \
+                             eip155:8453/0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913.")),
+            "max_amount": nullable(json!({
                 "type": "string",
                 "pattern": "^[0-9]+(\\.[0-9]+)?$",
                 "default": super::terms::DEFAULT_MAX_AMOUNT,
                 "description": "The most that one payment may move: an exact decimal in the asset's own units, in quotes.",
-            },
+            })),
             "payees": texts("Addresses that may be paid; empty is any that the verdict service says GO to."),
             "payers": texts("Addresses that may pay; empty is any."),
             "pins": {
@@ -37,33 +75,28 @@ pub fn stanza() -> Value {
                     },
                 },
             },
-            "schemes": {
+            "schemes": nullable(json!({
                 "type": "array",
                 "items": { "enum": ["exact"] },
                 "default": ["exact"],
                 "description": "x402 schemes that payments may use; only `exact` is supported.",
-            },
-            "require_challenge": {
-                "type": "boolean",
-                "default": true,
-                "description": "Whether a payment has to answer a 402 that passed here, for the same request, once and in time.",
-            },
-            "screen_challenges": {
-                "type": "boolean",
-                "description": "Whether the options of a 402 are judged before the client sees them; by default where a verdict service is named.",
-            },
-            "allow_http_resource": {
-                "type": "boolean",
-                "default": false,
-                "description": "Whether sellers behind TLS offload may announce `http://` for an `https` resource.",
-            },
-            "max_timeout": duration("The longest that a signature may stay valid from now on.", "10m"),
-            "clock_skew": duration("How far the signer's clock may be off; at most 5m.", "10s"),
-            "asset_definitions": {
-                "type": "array",
-                "maxItems": 0,
-                "description": "Only the operator's tollgate.yaml can define assets.",
-            },
+            })),
+            "require_challenge": with(
+                switch("Whether a payment has to answer a 402 that passed here, for the same request, once and in time."),
+                "default",
+                true,
+            ),
+            "screen_challenges": switch(
+                "Whether the options of a 402 are judged before the client sees them; by default where a verdict service is named.",
+            ),
+            "allow_http_resource": with(
+                switch("Whether sellers behind TLS offload may announce `http://` for an `https` resource."),
+                "default",
+                false,
+            ),
+            "max_timeout": within("The longest that a signature may stay valid from now on.", "10m"),
+            "clock_skew": within("How far the signer's clock may be off; at most 5m.", "10s"),
+            "asset_definitions": asset_definitions,
         },
     })
 }
