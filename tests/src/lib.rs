@@ -23,6 +23,7 @@ pub mod origin;
 pub mod payment;
 pub mod policy;
 pub mod real_clients;
+pub mod schemas;
 pub mod scripted;
 pub mod tollgate;
 pub mod verdict_peer;

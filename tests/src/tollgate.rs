@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 use crate::answer::Answer;
 use crate::authority::Authority;
-use crate::eventually;
 use crate::wire::H1;
+use crate::{eventually, schemas};
 
 /// What to start.
 pub struct Setup {
@@ -167,6 +167,11 @@ impl Setup {
                 Err(_) => {}
             }
         };
+        let refused = schemas::against_config(&defaults);
+        assert!(
+            refused.is_empty(),
+            "tollgate.yaml is taken, and is not valid by its schema: {refused:#?}"
+        );
         let value = |name: &str| {
             let found = line.split_whitespace().find_map(|word| word.strip_prefix(name));
             found.unwrap_or_else(|| panic!("no {name} in {line}")).to_owned()
@@ -347,8 +352,26 @@ impl Tollgate {
     }
 }
 
+/// More lines of one run than this are not held against the schema.
+const LINES_VALIDATED: usize = 2_000;
+
 impl Drop for Tollgate {
     fn drop(&mut self) {
+        self.end();
+        if !std::thread::panicking() {
+            for line in self.audit_events().iter().take(LINES_VALIDATED) {
+                let refused = schemas::against_audit_line(line);
+                assert!(
+                    refused.is_empty(),
+                    "an audit line that is not valid by its schema: {refused:#?} {line}"
+                );
+            }
+        }
+    }
+}
+
+impl Tollgate {
+    fn end(&mut self) {
         if std::thread::panicking() {
             let log = self.stderr();
             let start = log.len().saturating_sub(4000);

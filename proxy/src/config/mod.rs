@@ -11,6 +11,7 @@ mod load;
 mod meaning;
 mod places;
 mod remark;
+pub mod schema;
 mod tls;
 mod upstream;
 

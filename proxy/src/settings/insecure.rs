@@ -21,10 +21,13 @@ macro_rules! switches {
         pub struct Insecure { $($(#[doc = $doc])+ pub $name: bool,)+ }
 
         impl Insecure {
+            /// Every switch.
+            pub const SWITCHES: &'static [Weakening] = &[$(Weakening { switch: stringify!($name), consequence: $consequence },)+];
+
             /// Those that are on.
             pub fn weakenings(&self) -> Vec<Weakening> {
-                let all = [$((self.$name, Weakening { switch: stringify!($name), consequence: $consequence }),)+];
-                all.into_iter().filter_map(|(on, weakening)| on.then_some(weakening)).collect()
+                let on = [$(self.$name,)+];
+                on.into_iter().zip(Self::SWITCHES).filter_map(|(on, weakening)| on.then_some(*weakening)).collect()
             }
         }
     };

@@ -18,13 +18,30 @@ pub struct LimitRow {
     pub value: String,
     /// What it bounds.
     pub meaning: &'static str,
+    /// What it is written in.
+    pub unit: Unit,
+}
+
+/// What a bound is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// `500ms`.
+    Duration,
+    /// `64KiB`.
+    Size,
+    /// A number.
+    Count,
 }
 
 trait Written {
+    const UNIT: Unit;
+
     fn written(self) -> String;
 }
 
 impl Written for Duration {
+    const UNIT: Unit = Unit::Duration;
+
     fn written(self) -> String {
         units::format_duration(self)
     }
@@ -34,12 +51,16 @@ impl Written for Duration {
 struct Bytes(usize);
 
 impl Written for Bytes {
+    const UNIT: Unit = Unit::Size;
+
     fn written(self) -> String {
         units::format_size(self.0)
     }
 }
 
 impl Written for usize {
+    const UNIT: Unit = Unit::Count;
+
     fn written(self) -> String {
         self.to_string()
     }
@@ -68,14 +89,22 @@ macro_rules! limits {
         impl Limits {
             /// The reference, in the order of the struct, with the values of `self`.
             pub fn rows(&self) -> Vec<LimitRow> {
-                let row = |key: String, value: String, meaning: &'static str| LimitRow { key, value, meaning: meaning.trim_ascii() };
                 vec![
-                    $(row(format!("limits.{}", stringify!($name)), limits!(@show $read self.$name).written(), concat!($($doc),+)),)+
-                    row("upstream.connect_timeout".into(), self.connect.written(), "Time for one attempt to connect to an origin."),
+                    $(row(format!("limits.{}", stringify!($name)), limits!(@show $read self.$name), concat!($($doc),+)),)+
+                    row("upstream.connect_timeout".into(), self.connect, "Time for one attempt to connect to an origin."),
                 ]
             }
         }
     };
+}
+
+fn row<W: Written>(key: String, value: W, meaning: &'static str) -> LimitRow {
+    LimitRow {
+        key,
+        value: value.written(),
+        meaning: meaning.trim_ascii(),
+        unit: W::UNIT,
+    }
 }
 
 const fn seconds(seconds: u64) -> Duration {

@@ -4,7 +4,8 @@
 
 mod insecure;
 mod limits;
+pub mod schema;
 pub mod units;
 
 pub use insecure::{Insecure, Weakening};
-pub use limits::{LimitRow, Limits};
+pub use limits::{LimitRow, Limits, Unit};

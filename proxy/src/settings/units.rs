@@ -27,6 +27,11 @@ fn split(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit))
 }
 
+/// What a duration above zero looks like, for JSON Schemas.
+pub const DURATION_PATTERN: &str = "^0*[1-9][0-9]*(ms|s|m|h)$";
+/// What a size above zero looks like, for JSON Schemas.
+pub const SIZE_PATTERN: &str = "^0*[1-9][0-9]*(B|KiB|MiB|GiB)$";
+
 /// Parses `500ms`, `2s`, `5m`, `24h`.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let shape = UnitError::Shape {

@@ -26,9 +26,9 @@ use crate::egress::fetch::{Fetcher, ServiceUrl};
 use crate::settings::units;
 
 /// Most calls that may be in flight; the reference service loses connections far below this.
-const MAX_IN_FLIGHT: usize = 256;
+pub(crate) const MAX_IN_FLIGHT: usize = 256;
 /// Most payments that may wait.
-const MAX_QUEUE: usize = 65_536;
+pub(crate) const MAX_QUEUE: usize = 65_536;
 /// A payment's client will not wait longer than this.
 const MAX_TIMEOUT: Duration = Duration::from_secs(120);
 /// A service that is back is not left alone for longer than this.

@@ -275,6 +275,8 @@ pub enum BackendName {
 }
 
 impl BackendName {
+    /// Those that can be chosen to say GO.
+    pub const CHOICES: &'static [BackendName] = &[BackendName::Blackwall, BackendName::Local];
     /// Every backend.
     pub const ALL: &'static [BackendName] = &[BackendName::Blackwall, BackendName::Local, BackendName::ActionSafety];
 
@@ -284,6 +286,15 @@ impl BackendName {
             BackendName::Blackwall => "blackwall",
             BackendName::Local => "local",
             BackendName::ActionSafety => "action_safety",
+        }
+    }
+
+    /// Who that is, in one sentence.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            BackendName::Blackwall => "A Blackwall service, self-hosted or public.",
+            BackendName::Local => "Two files of the operator's; nothing leaves the host.",
+            BackendName::ActionSafety => "An Action Safety service, which can only object.",
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod check;
 mod diff;
+mod schema;
 mod suggest;
 
 use std::path::Path;

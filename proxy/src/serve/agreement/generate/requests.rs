@@ -202,12 +202,9 @@ fn fields(rng: &mut impl Rng, shape: Shape) -> Vec<(&'static str, &'static str)>
     }
     match shape {
         Shape::Plain => {}
+        Shape::Message if fields.iter().any(|(name, _)| *name == "sec-websocket-protocol") => {}
         // The origin opens a WebSocket only where it may choose what is spoken on it.
-        Shape::Message => {
-            if !fields.iter().any(|(name, _)| *name == "sec-websocket-protocol") {
-                fields.push(("sec-websocket-protocol", pick(rng, &["graphql-transport-ws", "graphql-ws"])));
-            }
-        }
+        Shape::Message => fields.push(("sec-websocket-protocol", pick(rng, &["graphql-transport-ws", "graphql-ws"]))),
         _ if rng.random_ratio(1, 2) => fields.push(("content-type", "application/json")),
         _ if rng.random_ratio(1, 2) => fields.push(("content-type", pick(rng, TYPES))),
         _ => {}
