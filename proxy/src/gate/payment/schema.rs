@@ -19,7 +19,7 @@ pub fn operator() -> Value {
             "type": "object",
             "description": "A token contract that the operator vouches for.",
             "additionalProperties": false,
-            "required": ["network", "address", "decimals", "name", "version"],
+            "required": ["network", "address", "decimals"],
             "properties": {
                 "network": text("The network's CAIP-2 identifier."),
                 "address": text("The token contract."),
