@@ -33,8 +33,6 @@ pub(crate) struct Paying {
     reservation: Option<Reservation>,
     /// The challenge that it answers, where one is required; goes back with this.
     answer: Option<Answer>,
-    /// Its place in the count of payments, where it is a fresh one; goes back with this.
-    slot: Option<Slot>,
 }
 
 impl Paying {
@@ -71,6 +69,7 @@ impl Drop for Paying {
 pub(crate) struct Paid {
     reservation: Option<Reservation>,
     answer: Option<Answer>,
+    /// Its place in the count of payments, where it is a fresh one; goes back with this.
     slot: Option<Slot>,
     progress: Progress,
     price: Price,
@@ -162,15 +161,14 @@ pub(crate) fn find(
         claim,
         reservation: Some(reservation),
         answer: None,
-        slot: None,
     };
     // Refused here, the authorisation is given back: what nobody asked for must not use it up.
     if paying.attempt() != Some(Attempt::Resend) {
         paying.answer = answer(&engine.gate, rules, head, &paying.claim, now)?;
     }
     if paying.needs_verdict() {
-        let slot = engine.gate.rate().admit(&paying.claim, tokio::time::Instant::now());
-        paying.slot = Some(slot.map_err(|refusal| denial_of(&refusal))?);
+        let room = engine.gate.rate().check(&paying.claim, tokio::time::Instant::now());
+        room.map_err(|refusal| denial_of(&refusal))?;
     }
     Ok(Some(paying))
 }
@@ -240,18 +238,37 @@ fn answer(gate: &Gate, rules: &Ruleset, head: &Head, claim: &Claim, now: u64) ->
     }
 }
 
+/// The identical retry of a payment that had its GO. One that never left has not been counted.
+pub(crate) fn again(paying: Paying, engine: &Engine) -> Result<Paid, Denial> {
+    let slot = match paying.attempt() {
+        Some(Attempt::Resend) => None,
+        _ => Some(count(&paying.claim, engine)?),
+    };
+    Ok(release(paying, slot))
+}
+
+fn count(claim: &Claim, engine: &Engine) -> Result<Slot, Denial> {
+    let slot = engine.gate.rate().count(claim, tokio::time::Instant::now());
+    slot.map_err(|refusal| denial_of(&refusal))
+}
+
 /// Takes the ruling: exactly GO, or a denial.
 pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) -> Result<Paid, Failure> {
     note_ruling(ruling, engine, record);
+    // A GO that comes to nothing is reported as that.
+    let go = ruling.outcome.as_ref().ok().filter(|answer| answer.verdict == Verdict::Go);
+    let receipt = go.and_then(|answer| engine.gate.standing().reports.receipt(answer));
     if paying.claim.valid_before <= now() {
         return Err(Denial::new(Reason::PaymentExpired, "the signature expired while the verdict was waited for").into());
     }
     if let Some(denial) = refusal(&paying.claim, ruling) {
         return Err(denial.into());
     }
-    let mut paid = release(paying);
-    if let (Some(reservation), Ok(answer)) = (&mut paid.reservation, &ruling.outcome) {
-        reservation.hold(engine.gate.standing().reports.receipt(answer));
+    // Others may have left while this one was judged.
+    let slot = count(&paying.claim, engine)?;
+    let mut paid = release(paying, Some(slot));
+    if let Some(reservation) = &mut paid.reservation {
+        reservation.hold(receipt);
     }
     Ok(paid)
 }
@@ -303,11 +320,11 @@ pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
 }
 
 /// A payment that has its GO: by a ruling, or by the one that its identical and unsent first attempt had.
-pub(crate) fn release(mut paying: Paying) -> Paid {
+fn release(mut paying: Paying, slot: Option<Slot>) -> Paid {
     Paid {
         reservation: paying.reservation.take(),
         answer: paying.answer.take(),
-        slot: paying.slot.take(),
+        slot,
         progress: Progress::Here,
         price: Price {
             version: paying.claim.version,

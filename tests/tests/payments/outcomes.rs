@@ -1,5 +1,6 @@
 //! The service that said GO hears once what became of the payment, and nobody else hears of its token.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -100,7 +101,7 @@ async fn the_token_is_shown_to_nobody() {
     let mut shown = String::new();
     for target in ["/v2/settled", "/v2/refused", "/v2/failed"] {
         let answer = shop.gate.fetch(Via::TlsH1, &shop.paying(target, &Terms::default())).await;
-        shown += &format!("{answer:?}{}", answer.text());
+        write!(shown, "{answer:?}{}", answer.text()).unwrap();
     }
     told(&shop.peer, 3).await;
     let replayed = shop.paying("/v2/settled", &Terms::default());
@@ -116,10 +117,7 @@ async fn the_token_is_shown_to_nobody() {
     shown += &shop.gate.metrics().await;
     shown += &shop.gate.readyz().await.1;
     shown += &shop.gate.stderr();
-    shown += &format!("{:?}", shop.gate.audit_events());
-    for seen in shop.seller.requests() {
-        shown += &format!("{seen:?}");
-    }
+    write!(shown, "{:?}{:?}", shop.gate.audit_events(), shop.seller.requests()).unwrap();
     assert!(shown.contains("receipt_id"), "the audit line has the receipt");
     assert!(!shown.contains(TOKEN), "{shown}");
 }
@@ -142,7 +140,7 @@ async fn a_payment_that_is_retried_is_reported_when_its_retry_ends() {
     gate.fetch(Via::TlsH1, &ask).await.assert_denied(502, "upstream_unreachable");
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(peer.reports().is_empty(), "it may still be sent");
-    let _origin = Origin::start_at(&format!("127.0.0.1:{port}"), Some(authority.server(HOST, Alpn::H1)), standard).await;
+    let origin = Origin::start_at(&format!("127.0.0.1:{port}"), Some(authority.server(HOST, Alpn::H1)), standard).await;
     gate.fetch(Via::TlsH1, &ask).await.assert_allowed();
     let reports = told(&peer, 1).await;
     assert_eq!((reports.len(), &reports[0]["outcome"]), (1, &json!("delivered")), "{reports:?}");
@@ -151,7 +149,7 @@ async fn a_payment_that_is_retried_is_reported_when_its_retry_ends() {
     // This one is never sent: its second failure is its end.
     let payment = Wallet::default().v2(&format!("https://{HOST}:{port}/late"), &Terms::default());
     let late = Ask::get(port, "/late").header("PAYMENT-SIGNATURE", encode(&payment));
-    drop(_origin);
+    drop(origin);
     for _ in 0..2 {
         gate.fetch(Via::TlsH1, &late).await.assert_denied(502, "upstream_unreachable");
     }

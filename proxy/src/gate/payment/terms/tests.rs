@@ -206,3 +206,12 @@ fn the_operator_can_add_an_asset_and_a_stanza_may_name_it() {
         .collect();
     assert_eq!(pointers, ["/asset_definitions/0/network", "/asset_definitions/0/address"]);
 }
+
+#[test]
+fn what_is_about_the_whole_process_is_not_the_policy_author_s() {
+    for (field, value) in [("store", json!("/tmp/elsewhere")), ("rate", json!({ "per_payee": 100_000 }))] {
+        let errors = validate_stanza(&json!({ field: value })).unwrap_err();
+        let expected = (format!("/{field}"), "only the operator's tollgate.yaml can say this".to_owned());
+        assert_eq!(errors, [expected]);
+    }
+}
