@@ -161,7 +161,13 @@ impl Setup {
                 Err(_) if started.elapsed() > Duration::from_secs(20) || child.try_wait().unwrap().is_some() => {
                     let _ = child.kill();
                     let status = child.wait().unwrap();
-                    std::thread::sleep(Duration::from_millis(50));
+                    // What it wrote is read by another thread.
+                    for _ in 0..100 {
+                        std::thread::sleep(Duration::from_millis(20));
+                        if !stderr.lock().unwrap().is_empty() {
+                            break;
+                        }
+                    }
                     return Err(format!("{status}, standard error:\n{}", stderr.lock().unwrap()));
                 }
                 Err(_) => {}

@@ -186,18 +186,18 @@ impl Drop for VerdictPeer {
     }
 }
 
-async fn serve(listener: TcpListener, told: Arc<Heard>, mood: Arc<Mutex<Mood>>) {
+async fn serve(listener: TcpListener, log: Arc<Heard>, mood: Arc<Mutex<Mood>>) {
     let mut running = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let (told, mood) = (Arc::clone(&told), Arc::clone(&mood));
+        let (log, mood) = (Arc::clone(&log), Arc::clone(&mood));
         running.spawn(async move {
             let mut peer = H1::new(Box::new(stream));
             let Ok(head) = peer.read_head().await else { return };
             let (body, _, _) = peer.read_body(crate::answer::Framing::Length, &head).await;
             let claim: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
             if head.first_line.starts_with("POST /v1/report-outcome ") {
-                told.reports.lock().unwrap().push(claim);
-                if told.silent.load(Ordering::SeqCst) {
+                log.reports.lock().unwrap().push(claim);
+                if log.silent.load(Ordering::SeqCst) {
                     while !peer.some_bytes().await.is_empty() {}
                 } else {
                     let _ = peer.try_send(RECORDED).await;
@@ -205,7 +205,7 @@ async fn serve(listener: TcpListener, told: Arc<Heard>, mood: Arc<Mutex<Mood>>) 
                 return;
             }
             let lines: Vec<String> = head.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-            told.questions.lock().unwrap().push(Question {
+            log.questions.lock().unwrap().push(Question {
                 head: format!("{}\n{}", head.first_line, lines.join("\n")),
                 claim: claim.clone(),
             });

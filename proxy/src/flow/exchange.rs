@@ -252,7 +252,7 @@ impl Engine {
 
     async fn ask(&self, paying: Paying, down: &mut ServerSession, record: &mut Record<'_>) -> Result<Paid, Failure> {
         if !paying.needs_verdict() {
-            return Ok(payment::release(paying, self.signer.as_ref()));
+            return Ok(payment::again(paying, self)?);
         }
         let question = Question::from(&paying.claim);
         let judged = self.gate.desk().judge(&question);

@@ -39,8 +39,6 @@ pub(crate) struct Paying {
     reservation: Option<Reservation>,
     /// The challenge that it answers, where one is required; goes back with this.
     answer: Option<Answer>,
-    /// Its place in the count of payments, where it is a fresh one; goes back with this.
-    slot: Option<Slot>,
     /// Where it stands in the body, if it does.
     place: Option<Range<usize>>,
 }
@@ -83,6 +81,7 @@ impl Drop for Paying {
 pub(crate) struct Paid {
     reservation: Option<Reservation>,
     answer: Option<Answer>,
+    /// Its place in the count of payments, where it is a fresh one; goes back with this.
     slot: Option<Slot>,
     progress: Progress,
     price: Price,
@@ -224,7 +223,6 @@ fn reserve(
         claim,
         reservation: Some(reservation),
         answer: None,
-        slot: None,
         place: None,
     };
     // Refused here, the authorisation is given back: what nobody asked for must not use it up.
@@ -232,8 +230,8 @@ fn reserve(
         paying.answer = answer(&engine.gate, rules, request, &paying.claim, now)?;
     }
     if paying.needs_verdict() {
-        let slot = engine.gate.rate().admit(&paying.claim, tokio::time::Instant::now());
-        paying.slot = Some(slot.map_err(|refusal| denial_of(&refusal))?);
+        let room = engine.gate.rate().check(&paying.claim, tokio::time::Instant::now());
+        room.map_err(|refusal| denial_of(&refusal))?;
     }
     Ok(paying)
 }
@@ -359,18 +357,40 @@ fn answer(gate: &Gate, rules: &Ruleset, request: &PaymentRequest<'_>, claim: &Cl
     }
 }
 
+/// The identical retry of a payment that had its GO. One that never left has not been counted.
+pub(crate) fn again(paying: Paying, engine: &Engine) -> Result<Paid, Denial> {
+    let slot = match paying.attempt() {
+        Some(Attempt::Resend) => None,
+        _ => Some(count(&paying.claim, engine)?),
+    };
+    Ok(release(paying, slot, engine.signer.as_ref()))
+}
+
+fn count(claim: &Claim, engine: &Engine) -> Result<Slot, Denial> {
+    let slot = engine.gate.rate().count(claim, tokio::time::Instant::now());
+    slot.map_err(|refusal| denial_of(&refusal))
+}
+
 /// Takes the ruling: exactly GO, or a denial.
 pub(crate) fn settle(paying: Paying, ruling: &Ruling, engine: &Engine, record: &mut Record<'_>) -> Result<Paid, Failure> {
     note_ruling(ruling, engine, record);
-    let mut paid = decide(paying, ruling, engine.signer.as_ref())?;
-    if let (Some(reservation), Ok(answer)) = (&mut paid.reservation, &ruling.outcome) {
-        reservation.hold(engine.gate.standing().reports.receipt(answer));
+    // A GO that comes to nothing is reported as that.
+    let go = ruling.outcome.as_ref().ok().filter(|answer| answer.verdict == Verdict::Go);
+    let receipt = go.and_then(|answer| engine.gate.standing().reports.receipt(answer));
+    // Others may have left while this one was judged.
+    let slot = match refusal(&paying.claim, ruling) {
+        None => Some(count(&paying.claim, engine)?),
+        Some(_) => None,
+    };
+    let mut paid = decide(paying, ruling, slot, engine.signer.as_ref())?;
+    if let Some(reservation) = &mut paid.reservation {
+        reservation.hold(receipt);
     }
     Ok(paid)
 }
 
 /// The one way from a ruling to a payment that may be signed and leave.
-fn decide(paying: Paying, ruling: &Ruling, signer: Option<&Arc<Signer>>) -> Result<Paid, Denial> {
+fn decide(paying: Paying, ruling: &Ruling, slot: Option<Slot>, signer: Option<&Arc<Signer>>) -> Result<Paid, Denial> {
     if paying.claim.valid_before <= now() {
         return Err(Denial::new(
             Reason::PaymentExpired,
@@ -378,7 +398,7 @@ fn decide(paying: Paying, ruling: &Ruling, signer: Option<&Arc<Signer>>) -> Resu
         ));
     }
     match refusal(&paying.claim, ruling) {
-        None => Ok(release(paying, signer)),
+        None => Ok(release(paying, slot, signer)),
         Some(denial) => Err(denial),
     }
 }
@@ -431,12 +451,12 @@ pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
 }
 
 /// A payment that has its GO: by a ruling, or by the one that its identical and unsent first attempt had.
-pub(crate) fn release(mut paying: Paying, signer: Option<&Arc<Signer>>) -> Paid {
+fn release(mut paying: Paying, slot: Option<Slot>, signer: Option<&Arc<Signer>>) -> Paid {
     Paid {
         signing: Signing::of(&paying.claim, paying.place.take(), signer).map(Box::new),
         reservation: paying.reservation.take(),
         answer: paying.answer.take(),
-        slot: paying.slot.take(),
+        slot,
         progress: Progress::Here,
         price: Price {
             version: paying.claim.version,

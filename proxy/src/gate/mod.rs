@@ -1,7 +1,7 @@
 //! The three rules, in their order: route, rail, payment. One gate serves the proxy, `explain` and every other way in.
 //!
 //! In: a [`Request`] (or its parts, as far as they are known) and the [`Ruleset`] that was in force when it came. Out: what the flow
-//! may do with it, or a [`Denial`]. Nothing here moves a byte; the one thing it waits for is the verdict.
+//! may do with it, or a [`Denial`]. Nothing here moves a byte; it waits for verdicts, and for used payments to be written down.
 
 pub mod asked;
 mod caller;

@@ -1,5 +1,6 @@
 //! The service that said GO hears once what became of the payment, and nobody else hears of its token.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -100,7 +101,7 @@ async fn the_token_is_shown_to_nobody() {
     let mut shown = String::new();
     for target in ["/v2/settled", "/v2/refused", "/v2/failed"] {
         let answer = shop.gate.fetch(Via::TlsH1, &shop.paying(target, &Terms::default())).await;
-        shown.extend([format!("{answer:?}"), answer.text()]);
+        write!(shown, "{answer:?}{}", answer.text()).unwrap();
     }
     told(&shop.peer, 3).await;
     let replayed = shop.paying("/v2/settled", &Terms::default());
@@ -116,10 +117,7 @@ async fn the_token_is_shown_to_nobody() {
     shown += &shop.gate.metrics().await;
     shown += &shop.gate.readyz().await.1;
     shown += &shop.gate.stderr();
-    shown.push_str(&Value::from(shop.gate.audit_events()).to_string());
-    for seen in shop.seller.requests() {
-        shown.extend([format!("{seen:?}")]);
-    }
+    write!(shown, "{:?}{:?}", shop.gate.audit_events(), shop.seller.requests()).unwrap();
     assert!(shown.contains("receipt_id"), "the audit line has the receipt");
     assert!(!shown.contains(TOKEN), "{shown}");
 }

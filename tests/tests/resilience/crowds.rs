@@ -132,7 +132,8 @@ async fn a_flood_of_payments_asks_four_at_a_time_and_never_fails_open() {
         }
     })
     .await;
-    let verdict = serde_json::json!({ "verdict": { "backend": "blackwall", "url": format!("http://{}", peer.address), "timeout": "10s" } });
+    let verdict = serde_json::json!({ "verdict": { "backend": "blackwall", "url": format!("http://{}", peer.address), "timeout": "10s" },
+        "payments": { "rate": { "per_payee": 1000 } } });
     let world = World::start(policy::open, |setup| setup.config(payment::settings()).config(verdict)).await;
     let mut h2 = world.gate.tls_h2(world.tls.port()).await;
     // After one exchange the client knows how many streams it may open at once.

@@ -99,7 +99,6 @@ impl Scene {
             claim,
             reservation: Some(reservation),
             answer: None,
-            slot: None,
             place: None,
         }
     }
@@ -118,7 +117,7 @@ async fn the_verdict_comes_first_then_the_signature_and_then_the_payment_leaves(
     let scene = Scene::new(false);
     let paying = scene.paying(1);
     scene.note("verdict");
-    let mut paid = decide(paying, &ruling(Ok(Verdict::Go)), Some(&scene.signer)).unwrap();
+    let mut paid = decide(paying, &ruling(Ok(Verdict::Go)), None, Some(&scene.signer)).unwrap();
     assert_eq!(
         scene.events(),
         ["verdict"],
@@ -144,7 +143,7 @@ async fn one_signature_for_each_go_and_none_for_anything_else() {
     ];
     let mut expected = 0;
     for (nonce, (outcome, reason)) in (1..).zip(table) {
-        let decided = decide(scene.paying(nonce), &ruling(outcome), Some(&scene.signer));
+        let decided = decide(scene.paying(nonce), &ruling(outcome), None, Some(&scene.signer));
         match decided {
             Ok(mut paid) => {
                 assert_eq!(reason, None);
@@ -163,11 +162,11 @@ async fn what_is_refused_before_the_verdict_or_after_a_go_is_never_signed() {
     let scene = Scene::new(false);
     drop(scene.paying(1));
     // A GO whose request never gets to leave: the rules changed, the audit trail is full, the origin is not there.
-    drop(decide(scene.paying(2), &ruling(Ok(Verdict::Go)), Some(&scene.signer)).unwrap());
+    drop(decide(scene.paying(2), &ruling(Ok(Verdict::Go)), None, Some(&scene.signer)).unwrap());
     // A GO for what has expired meanwhile.
     let mut late = scene.paying(3);
     late.claim.valid_before = now();
-    let denial = decide(late, &ruling(Ok(Verdict::Go)), Some(&scene.signer)).err().unwrap();
+    let denial = decide(late, &ruling(Ok(Verdict::Go)), None, Some(&scene.signer)).err().unwrap();
     assert_eq!(denial.reason, Reason::PaymentExpired);
     assert!(scene.events().is_empty());
 }
@@ -175,7 +174,7 @@ async fn what_is_refused_before_the_verdict_or_after_a_go_is_never_signed() {
 #[tokio::test]
 async fn a_payment_that_got_no_signature_has_not_left_and_may_come_again() {
     let scene = Scene::new(true);
-    let mut paid = decide(scene.paying(1), &ruling(Ok(Verdict::Go)), Some(&scene.signer)).unwrap();
+    let mut paid = decide(scene.paying(1), &ruling(Ok(Verdict::Go)), None, Some(&scene.signer)).unwrap();
     let denial = paid.leave().await.err().unwrap();
     assert_eq!(denial.reason, Reason::PaymentSignerUnavailable);
     drop(paid);
@@ -186,14 +185,14 @@ async fn a_payment_that_got_no_signature_has_not_left_and_may_come_again() {
 #[tokio::test]
 async fn without_anybody_to_sign_nothing_leaves() {
     let scene = Scene::new(false);
-    let mut paid = decide(scene.paying(1), &ruling(Ok(Verdict::Go)), None).unwrap();
+    let mut paid = decide(scene.paying(1), &ruling(Ok(Verdict::Go)), None, None).unwrap();
     assert_eq!(paid.leave().await.err().unwrap().reason, Reason::InternalError);
 }
 
 #[tokio::test]
 async fn the_signature_goes_into_the_one_header_and_is_marked_as_a_secret() {
     let scene = Scene::new(false);
-    let mut paid = decide(scene.paying(1), &ruling(Ok(Verdict::Go)), Some(&scene.signer)).unwrap();
+    let mut paid = decide(scene.paying(1), &ruling(Ok(Verdict::Go)), None, Some(&scene.signer)).unwrap();
     let signed = paid.leave().await.unwrap().unwrap();
     let payment = format!(
         r#"{{ "x402Version":2, "payload":{{"authorization":{{"from":"{}"}},"signature":"0x00"}}}}"#,

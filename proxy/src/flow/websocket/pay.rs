@@ -40,7 +40,7 @@ impl Judge<'_> {
             let ruling = record.wait(engine.gate.desk().judge(&question)).await;
             payment::settle(paying, &ruling, engine, record).map_err(denial)?
         } else {
-            payment::release(paying, engine.signer.as_ref())
+            payment::again(paying, engine)?
         };
         // The verdict took its time: what leaves now leaves under the rules in force now.
         let current = engine.gate.rules();

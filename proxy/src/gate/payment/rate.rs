@@ -1,8 +1,9 @@
 //! The brake on repetition: an agent in a loop, or one that is talked into buying the same again and again, is stopped after so many fresh
 //! payments to one payee for one resource in a window of time.
 //!
-//! In: a claim and the time. Out: a [`Slot`] that counts once its payment has left, and is given back if it has not; or a refusal. Retries of
-//! one payment count once. The window slides; memory is bounded by payments, not by names.
+//! In: a claim and the time. Out: whether it would be one too many, before anybody is asked; and after its GO a [`Slot`], which is given back if
+//! the payment does not leave. What is refused or still being judged does not count, and retries of one payment count once. The window slides;
+//! memory is bounded by payments, not by names.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,10 +102,15 @@ impl RateMemory {
         }
     }
 
-    /// Counts a fresh payment, if there is room for it.
-    pub fn admit(&self, claim: &Claim, now: Instant) -> Result<Slot, PaymentRefusal> {
+    /// Whether a fresh payment would be one too many now.
+    pub fn check(&self, claim: &Claim, now: Instant) -> Result<(), PaymentRefusal> {
+        self.counted().check(place(claim), self.rule, now)
+    }
+
+    /// Counts a fresh payment, unless it is one too many.
+    pub fn count(&self, claim: &Claim, now: Instant) -> Result<Slot, PaymentRefusal> {
         let place = place(claim);
-        let number = self.counted().admit(place, self.rule, now)?;
+        let number = self.counted().count(place, self.rule, now)?;
         Ok(Slot {
             memory: self.clone(),
             place,
@@ -119,7 +125,7 @@ impl RateMemory {
 }
 
 impl Counted {
-    fn admit(&mut self, place: Place, rule: RateConfig, now: Instant) -> Result<u64, PaymentRefusal> {
+    fn check(&mut self, place: Place, rule: RateConfig, now: Instant) -> Result<(), PaymentRefusal> {
         self.forget(place, rule.window, now);
         let here = self.places.get(&place);
         if let Some(first) = here.filter(|here| here.len() >= rule.per_payee).and_then(VecDeque::front) {
@@ -145,6 +151,11 @@ impl Counted {
                 "more payments have left in a short time than can be counted",
             ));
         }
+        Ok(())
+    }
+
+    fn count(&mut self, place: Place, rule: RateConfig, now: Instant) -> Result<u64, PaymentRefusal> {
+        self.check(place, rule, now)?;
         let number = self.next;
         self.next += 1;
         self.payments += 1;

@@ -94,6 +94,12 @@ fn settings_that_do_not_fit_together_are_refused() {
         ("backend: blackwall", "verdict.url is required with backend blackwall"),
         ("url: http://a.example", "verdict.url has no effect with backend local"),
         ("agent_id: x", "verdict.agent_id has no effect with backend local"),
+        ("breaker: { failures: 3 }", "verdict.breaker has no effect with backend local"),
+        ("report_outcomes: true", "verdict.report_outcomes has no effect with backend local"),
+        (
+            "{backend: blackwall, url: \"http://a.example\", breaker: { pause: 2h }}",
+            "verdict.breaker.pause must be from 1ms to 1h",
+        ),
         (
             "{backend: blackwall, url: \"http://a.example\", refused: x.yaml}",
             "verdict.refused has no effect with backend blackwall",

@@ -13,7 +13,7 @@ fn memory(per_payee: usize) -> RateMemory {
 }
 
 fn pay(memory: &RateMemory, claim: &Claim, now: Instant) -> Result<(), Reason> {
-    memory.admit(claim, now).map(Slot::used).map_err(|refusal| refusal.reason)
+    memory.count(claim, now).map(Slot::used).map_err(|refusal| refusal.reason)
 }
 
 fn claim(payee: u8, path: &str) -> Claim {
@@ -47,8 +47,8 @@ fn an_agent_in_a_loop_is_stopped_until_the_window_has_moved_on() {
 fn a_payment_that_did_not_leave_does_not_count_and_one_under_way_does() {
     let (memory, now) = (memory(2), Instant::now());
     let (first, second) = (
-        memory.admit(&claim(1, "/a"), now).unwrap(),
-        memory.admit(&claim(1, "/a"), now).unwrap(),
+        memory.count(&claim(1, "/a"), now).unwrap(),
+        memory.count(&claim(1, "/a"), now).unwrap(),
     );
     assert_eq!(
         pay(&memory, &claim(1, "/a"), now),
@@ -62,10 +62,21 @@ fn a_payment_that_did_not_leave_does_not_count_and_one_under_way_does() {
 }
 
 #[test]
+fn asking_whether_there_is_room_takes_none() {
+    let (memory, now) = (memory(1), Instant::now());
+    for _ in 0..3 {
+        assert_eq!(memory.check(&claim(1, "/a"), now), Ok(()));
+    }
+    pay(&memory, &claim(1, "/a"), now).unwrap();
+    let refusal = memory.check(&claim(1, "/a"), now).unwrap_err();
+    assert_eq!(refusal.reason, Reason::PaymentRateLimited);
+}
+
+#[test]
 fn a_refusal_says_when_it_ends() {
     let (memory, now) = (memory(1), Instant::now());
     pay(&memory, &claim(1, "/a"), now).unwrap();
-    let refusal = memory.admit(&claim(1, "/a"), now + 20 * SECOND).unwrap_err();
+    let refusal = memory.count(&claim(1, "/a"), now + 20 * SECOND).unwrap_err();
     assert!(refusal.detail.ends_with("within 1m; the next may in 41s"), "{}", refusal.detail);
 }
 

@@ -355,3 +355,12 @@ fn a_stanza_with_fewer_schemes_narrows_what_the_operator_lists() {
     let terms = Terms::narrowed(&operator, &config(json!({"schemes": ["exact"]}))).unwrap();
     assert_eq!(assets(&terms), [(8453, "1000000".to_owned())], "no domain, no EIP-3009");
 }
+
+#[test]
+fn what_is_about_the_whole_process_is_not_the_policy_author_s() {
+    for (field, value) in [("store", json!("/tmp/elsewhere")), ("rate", json!({ "per_payee": 100_000 }))] {
+        let errors = validate_stanza(&json!({ field: value })).unwrap_err();
+        let expected = (format!("/{field}"), "only the operator's tollgate.yaml can say this".to_owned());
+        assert_eq!(errors, [expected]);
+    }
+}
