@@ -464,8 +464,8 @@ async fn what_is_no_key_of_the_wallet_keeps_it_from_starting() {
         assert!(said.contains(why), "{name}: {said}");
         assert!(!said.contains(&key[2..]) && !said.contains(&other.key_hex()[2..]), "{name}: {said}");
     }
-    let fine = json!({ "payments": { "signer": { "wallet": wallet.address, "key_file": file("e", &key, 0o600) } } });
-    Setup::new(policy::open(&[443])).config(payment::settings()).config(fine).start();
+    let usable = json!({ "payments": { "signer": { "wallet": wallet.address, "key_file": file("e", &key, 0o600) } } });
+    Setup::new(policy::open(&[443])).config(payment::settings()).config(usable).start();
 }
 
 #[tokio::test]
