@@ -321,6 +321,12 @@ async fn an_event_that_clients_read_differently_is_not_passed_on() {
             json!(7),
         ),
         (
+            "in a comment, to clients that split lines as Python does",
+            event(&result).replace("data: ", ": ping\u{2028}data: "),
+            "verdict_hold",
+            json!(7),
+        ),
+        (
             "behind blanks",
             event(&result).replace("data: ", "  data: "),
             "verdict_hold",

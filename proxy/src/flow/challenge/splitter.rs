@@ -1,7 +1,8 @@
 //! An event stream (HTML living standard, section 9.2), cut where its events end: what holds no data passes at once, an event with data
 //! comes out whole.
 //!
-//! Bytes in as they come, however they are cut into pieces; no I/O. Lines end in LF, CR LF or CR, an event in an empty line.
+//! Bytes in as they come, however they are cut into pieces; no I/O. Lines end in LF, CR LF or CR, an event in an empty line. Some clients
+//! also end a line where Python's `splitlines` does: what they would read as data on a line of another kind is data here.
 
 use std::borrow::Cow;
 
@@ -17,6 +18,10 @@ pub(super) struct Splitter {
     line: usize,
     /// Whether the event that has begun has data.
     data: bool,
+    /// The beginning of a line that holds no data has passed already; so does the rest of it.
+    passing: bool,
+    /// The line has something before what is being looked at.
+    within: bool,
     /// The last line ended in CR at the end of what was there; a LF may still belong to it.
     after_cr: bool,
     /// The first line may begin with a byte order mark.
@@ -57,29 +62,46 @@ impl Splitter {
         }
         while let Some(end) = self.line_end() {
             let line = self.held.get(self.line..end).unwrap_or_default();
-            let (empty, data) = (line.is_empty(), is_data(line, !self.begun));
-            self.scanned = end + 1;
-            if self.held.get(end) == Some(&b'\r') {
-                match self.held.get(self.scanned) {
-                    Some(b'\n') => self.scanned += 1,
-                    Some(_) => {}
-                    None => self.after_cr = true,
-                }
-            }
+            let other = std::mem::take(&mut self.passing);
+            let empty = line.is_empty() && !other && !self.within;
+            self.data |= !other && is_data(line, !self.begun);
             self.begun = true;
+            self.scanned = end + 1;
+            self.within = match self.held.get(end) {
+                Some(b'\r') => {
+                    match self.held.get(self.scanned) {
+                        Some(b'\n') => self.scanned += 1,
+                        Some(_) => {}
+                        None => self.after_cr = true,
+                    }
+                    false
+                }
+                Some(b'\n') | None => false,
+                Some(_) => true,
+            };
             self.line = self.scanned;
-            self.data |= data;
             if empty && std::mem::take(&mut self.data) {
                 return Some(Part::Event(self.cut(self.scanned)));
             }
         }
-        // Whole lines of an event without data so far.
-        (!self.data && self.line > 0).then(|| Part::Passing(self.cut(self.line)))
+        if self.data {
+            return None;
+        }
+        // Lines of an event without data so far, and of the last one what has come of it if it can hold none.
+        let begun = self.held.get(self.line..).unwrap_or_default();
+        self.passing |= !may_become_data(begun, !self.begun);
+        let end = if self.passing { self.held.len() } else { self.line };
+        (end > 0).then(|| Part::Passing(self.cut(end)))
     }
 
     fn line_end(&mut self) -> Option<usize> {
         let new = self.held.get(self.scanned..).unwrap_or_default();
-        let end = memchr::memchr2(b'\n', b'\r', new).map(|at| self.scanned + at);
+        let end = if self.data {
+            memchr::memchr2(b'\n', b'\r', new)
+        } else {
+            new.iter().position(|byte| matches!(byte, b'\n' | b'\r') || is_soft_end(*byte))
+        };
+        let end = end.map(|at| self.scanned + at);
         self.scanned = end.unwrap_or(self.held.len());
         end
     }
@@ -87,7 +109,7 @@ impl Splitter {
     /// What is left at the end of the stream. Clients drop an event that was not ended; not all of them do.
     pub(super) fn rest(&mut self) -> Option<Part> {
         let last = self.held.get(self.line..).unwrap_or_default();
-        let data = self.data || is_data(last, !self.begun);
+        let data = self.data || (!self.passing && is_data(last, !self.begun));
         let all = self.held.len();
         (all > 0).then(|| {
             let rest = self.cut(all);
@@ -107,18 +129,36 @@ impl Splitter {
     }
 }
 
+/// Where some clients end a line (the last byte of it in UTF-8): VT, FF, the separators of ASCII, NEL, U+2028, U+2029.
+fn is_soft_end(byte: u8) -> bool {
+    matches!(byte, 0x0B | 0x0C | 0x1C..=0x1E | 0x85 | 0xA8 | 0xA9)
+}
+
 /// Whether a line is one of data, also to a client that reads names of fields leniently.
 fn is_data(line: &[u8], first: bool) -> bool {
     data_of(line, first).is_some()
 }
 
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Whether the beginning of a line may turn out to be one of data.
+fn may_become_data(line: &[u8], first: bool) -> bool {
+    if first && MARK.starts_with(line) {
+        return true;
+    }
+    let line = without_mark(line, first).trim_ascii_start();
+    let (name, rest) = line.split_at(line.len().min(4));
+    let named = b"data".get(..name.len()).is_some_and(|data| data.eq_ignore_ascii_case(name));
+    named && matches!(rest.trim_ascii_start().first(), None | Some(b':'))
+}
+
+fn without_mark(line: &[u8], first: bool) -> &[u8] {
+    line.strip_prefix(MARK).filter(|_| first).unwrap_or(line)
+}
+
 /// What a line adds to its event's data.
 fn data_of(line: &[u8], first: bool) -> Option<&[u8]> {
-    let line = if first {
-        line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line)
-    } else {
-        line
-    };
+    let line = without_mark(line, first);
     let line = line.trim_ascii_start();
     let (name, value) = line.split_at_checked(4)?;
     if !name.eq_ignore_ascii_case(b"data") {
@@ -146,7 +186,11 @@ fn lines(event: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// An event's data: its lines of data, joined.
 pub(super) fn data(event: &[u8]) -> Cow<'_, [u8]> {
-    let mut all = lines(event).enumerate().filter_map(|(number, line)| data_of(line, number == 0));
+    let mut all = lines(event).enumerate().flat_map(|(number, line)| {
+        let data = data_of(line, number == 0);
+        let hidden = line.split(|byte| is_soft_end(*byte)).skip(1).filter(move |_| data.is_none());
+        data.into_iter().chain(hidden.filter_map(|line| data_of(line, false)))
+    });
     let first = all.next().unwrap_or_default();
     let mut joined = Cow::Borrowed(first);
     for line in all {
@@ -161,7 +205,7 @@ pub(super) fn data(event: &[u8]) -> Cow<'_, [u8]> {
 pub(super) fn with_data(event: &[u8], data: &str) -> Bytes {
     let mut out = BytesMut::with_capacity(event.len());
     for (number, line) in lines(event).enumerate() {
-        if !line.is_empty() && data_of(line, number == 0).is_none() {
+        if !line.is_empty() && !line.iter().any(|byte| is_soft_end(*byte)) && data_of(line, number == 0).is_none() {
             out.extend_from_slice(line);
             out.extend_from_slice(b"\n");
         }
@@ -218,6 +262,10 @@ mod tests {
             ("dat", vec![]),
             ("database: no\n\n", vec![]),
             (" Data : lenient\n\n", vec!["lenient"]),
+            ("event: x\u{2028}data: hidden\n\n", vec!["hidden"]),
+            (": c\u{b}data: hidden\u{c}data: too\n\n", vec!["hidden\ntoo"]),
+            ("data: {\"a\":\"\u{2028}data: b\"}\n\n", vec!["{\"a\":\"\u{2028}data: b\"}"]),
+            ("event: caf\u{e9}\n\n", vec![]),
         ] {
             assert_eq!(events(text), expected, "{text:?}");
         }
@@ -237,6 +285,13 @@ mod tests {
         splitter.feed(b"\ndata: y");
         assert_eq!(splitter.next_part(), Some(Part::Event(Bytes::from_static(b"data: x\n\n"))));
         assert_eq!(splitter.next_part(), None);
+        // What is no stream of events at all, too.
+        let mut splitter = Splitter::default();
+        for piece in [&b"hello"[..], b" world", b"data: no", b"\n", b": c", b"\ndatabase"] {
+            splitter.feed(piece);
+            assert_eq!(splitter.next_part(), Some(Part::Passing(Bytes::copy_from_slice(piece))));
+            assert_eq!(splitter.next_part(), None);
+        }
     }
 
     #[test]
@@ -248,7 +303,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_makes_no_difference_how_a_stream_is_cut(
-            text in r"(data: [ab]{0,3}|: c|id: 1|event|)((\n|\r|\r\n)(data: [ab]{0,3}|: c|id: 1|event|)){0,12}",
+            text in r"(data: [ab]{0,3}|: c|id: 1|event|dat|e\x0bdata: a|\x0b|)((\n|\r|\r\n)(data: [ab]{0,3}|: c|id: 1|event| Data|datas|)){0,12}",
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         ) {
             let bytes = text.as_bytes();
