@@ -63,6 +63,22 @@ pub(super) fn json() -> Value {
                 )),
             ),
             (
+                "operations",
+                json!({
+                    "type": ["array", "null"],
+                    "items": { "type": "object", "required": ["protocol", "asks"] },
+                    "description": "All of that, each once and in full; null where there is none, or more than a line should hold.",
+                }),
+            ),
+            (
+                "messages",
+                json!({
+                    "type": ["integer", "null"],
+                    "minimum": 0,
+                    "description": "On the last line of a WebSocket: how many of the client's messages were judged as a whole and passed.",
+                }),
+            ),
+            (
                 "addresses",
                 json!({
                     "type": "array",

@@ -184,7 +184,7 @@ fn broken_files_are_invalid_and_refused() {
         "verdict: { max_in_flight: 257 }",
         "verdict: { timeout: 0s }",
         "payments: { max_amount: '-1' }",
-        "payments: { schemes: [upto] }",
+        "payments: { schemes: [permit] }",
         "payments: { pins: [ { method: GET, url: 'https://a.example.com/' } ] }",
         "rails: { hosts: rail.example.com }",
         "upstream: { proxy: 'http://proxy.example.com:3128' }",

@@ -11,6 +11,7 @@ use crate::x402::scheme::Scheme;
 /// Names every field that the operator's section has, and no other.
 pub fn operator() -> Value {
     let text = |description: &str| json!({ "type": "string", "description": description });
+    let optional = |description: &str| nullable(text(description));
     let definitions = json!({
         "type": "array",
         "default": [],
@@ -24,8 +25,9 @@ pub fn operator() -> Value {
                 "network": text("The network's CAIP-2 identifier."),
                 "address": text("The token contract."),
                 "decimals": { "type": "integer", "minimum": 0, "maximum": 77, "description": "Its decimals." },
-                "name": text("The name of its EIP-712 domain."),
-                "version": text("The version of its EIP-712 domain, in quotes."),
+                "name": optional("The name of its EIP-712 domain."),
+                "version": optional("The version of its EIP-712 domain, in quotes."),
+                "token_program": optional("On Solana: `spl-token`, or `token-2022`."),
             },
         },
     });
