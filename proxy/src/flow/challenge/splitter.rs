@@ -18,14 +18,24 @@ pub(super) struct Splitter {
     line: usize,
     /// Whether the event that has begun has data.
     data: bool,
-    /// The beginning of a line that holds no data has passed already; so does the rest of it.
-    passing: bool,
-    /// The line has something before what is being looked at.
-    within: bool,
+    /// How `line` stands in its line.
+    at: Place,
     /// The last line ended in CR at the end of what was there; a LF may still belong to it.
     after_cr: bool,
     /// The first line may begin with a byte order mark.
     begun: bool,
+}
+
+/// Where in a line something begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// At its start.
+    #[default]
+    Start,
+    /// After a soft end.
+    Within,
+    /// Behind what holds no data and has passed already; so does the rest.
+    Passing,
 }
 
 /// What comes out.
@@ -62,22 +72,21 @@ impl Splitter {
         }
         while let Some(end) = self.line_end() {
             let line = self.held.get(self.line..end).unwrap_or_default();
-            let other = std::mem::take(&mut self.passing);
-            let empty = line.is_empty() && !other && !self.within;
-            self.data |= !other && is_data(line, !self.begun);
+            let empty = line.is_empty() && self.at == Place::Start;
+            self.data |= self.at != Place::Passing && is_data(line, !self.begun);
             self.begun = true;
             self.scanned = end + 1;
-            self.within = match self.held.get(end) {
+            self.at = match self.held.get(end) {
                 Some(b'\r') => {
                     match self.held.get(self.scanned) {
                         Some(b'\n') => self.scanned += 1,
                         Some(_) => {}
                         None => self.after_cr = true,
                     }
-                    false
+                    Place::Start
                 }
-                Some(b'\n') | None => false,
-                Some(_) => true,
+                Some(b'\n') | None => Place::Start,
+                Some(_) => Place::Within,
             };
             self.line = self.scanned;
             if empty && std::mem::take(&mut self.data) {
@@ -89,8 +98,10 @@ impl Splitter {
         }
         // Lines of an event without data so far, and of the last one what has come of it if it can hold none.
         let begun = self.held.get(self.line..).unwrap_or_default();
-        self.passing |= !may_become_data(begun, !self.begun);
-        let end = if self.passing { self.held.len() } else { self.line };
+        if !may_become_data(begun, !self.begun) {
+            self.at = Place::Passing;
+        }
+        let end = if self.at == Place::Passing { self.held.len() } else { self.line };
         (end > 0).then(|| Part::Passing(self.cut(end)))
     }
 
@@ -109,7 +120,7 @@ impl Splitter {
     /// What is left at the end of the stream. Clients drop an event that was not ended; not all of them do.
     pub(super) fn rest(&mut self) -> Option<Part> {
         let last = self.held.get(self.line..).unwrap_or_default();
-        let data = self.data || (!self.passing && is_data(last, !self.begun));
+        let data = self.data || (self.at != Place::Passing && is_data(last, !self.begun));
         let all = self.held.len();
         (all > 0).then(|| {
             let rest = self.cut(all);
