@@ -177,22 +177,29 @@ fn payments(writer: &mut Writer, operator: &Operator) -> Result<(), CliError> {
         };
         writer.note(one, &format!("signed here after GO: by {}, agent: {agent} ({own})", rule.wallet));
     }
+    times_and_memory(writer, operator);
+    Ok(())
+}
+
+/// How long a payment is good for, how many may leave, and where they are remembered.
+fn times_and_memory(writer: &mut Writer, operator: &Operator) {
+    let (config, one, own) = (&operator.config.payments, TOP.deeper(), operator.origin());
+    let origin = |given: bool| if given { own.clone() } else { "default".to_owned() };
     for (key, given, default) in [
         ("max_timeout", config.max_timeout, DEFAULT_MAX_TIMEOUT),
         ("clock_skew", config.clock_skew, DEFAULT_CLOCK_SKEW),
     ] {
         let duration = format_duration(given.unwrap_or(default));
-        writer.line(one, format!("{key}: {duration}"), origin(given.is_some(), ""));
+        writer.line(one, format!("{key}: {duration}"), origin(given.is_some()));
     }
     let RateConfig { per_payee, window } = config.rate;
     writer.line(
         one,
         format!("rate: {{ per_payee: {per_payee}, window: {} }}", format_duration(window)),
-        origin(config.rate != RateConfig::default(), ""),
+        origin(config.rate != RateConfig::default()),
     );
     match &config.store {
         Some(store) => writer.line(one, format!("store: {}", scalar(&store.display().to_string())), &own),
         None => writer.note(one, "store: not given, so a restart forgets used payments"),
     }
-    Ok(())
 }

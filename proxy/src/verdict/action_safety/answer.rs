@@ -81,7 +81,7 @@ fn leads_to(next: &Object<'_>, origin: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use serde_json::{Value, json};
 
