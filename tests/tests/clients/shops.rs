@@ -94,7 +94,7 @@ impl Shops {
 
     /// The proxy in front of the shops, asking a peer in this mood.
     pub(crate) async fn gate(&self, mood: Mood, screening: Screening) -> (Tollgate, VerdictPeer) {
-        self.gate_with(mood, screening, Value::Null).await
+        self.gate_with(mood, screening, serde_json::json!({})).await
     }
 
     /// The same with more settings.
