@@ -14,6 +14,7 @@ mod claims;
 mod credentials;
 mod events;
 mod local;
+mod misplaced;
 mod posed;
 mod replay;
 mod screening;
