@@ -16,6 +16,7 @@ mod credentials;
 mod events;
 mod identifiers;
 mod local;
+mod misplaced;
 mod outcomes;
 mod posed;
 mod rate;

@@ -82,3 +82,62 @@ fn a_request_hash_sees_method_query_and_where_parts_end() {
         assert_ne!(base, other);
     }
 }
+
+#[test]
+fn a_tool_is_paid_only_by_a_call_of_it_and_bound_to_its_host() {
+    let (here, there) = (
+        Authority::parse("a.test:443", None).unwrap(),
+        Authority::parse("b.test:443", None).unwrap(),
+    );
+    let request = |authority, path, carrier| {
+        let head = PaymentRequest {
+            method: "GET",
+            scheme: UrlScheme::Https,
+            authority,
+            path,
+            query: None,
+            carrier: Carrier::Head,
+        };
+        head.carrying(carrier)
+    };
+    let names =
+        |url: &str, carrier| ResourceUrl::parse(url).is_some_and(|url| url.names(&request(&here, "/mcp", carrier), HttpResource::Refused));
+    assert!(names("mcp://tool/weather", Carrier::Tool("weather")));
+    assert!(names("https://a.test/mcp", Carrier::Tool("weather")), "the endpoint itself");
+    for (url, carrier) in [
+        ("mcp://tool/weather", Carrier::Tool("Weather")),
+        ("mcp://tool/weather", Carrier::Head),
+        ("mcp://tool/weather", Carrier::Prompt("weather")),
+        ("mcp://tool/weather", Carrier::Reading("weather")),
+        ("mcp://tool/weather", Carrier::Task(Some("weather"))),
+        ("mcp://tool/", Carrier::Tool("")),
+        ("mcp://tool/weather?x=1", Carrier::Tool("weather")),
+        ("mcp://tool/we%61ther", Carrier::Tool("weather")),
+        ("mcp://resource/weather", Carrier::Tool("weather")),
+        ("https://a.test/other", Carrier::Tool("weather")),
+        ("https://b.test/mcp", Carrier::Task(None)),
+    ] {
+        assert!(!names(url, carrier), "{url} {carrier:?}");
+    }
+    let hash = |authority, path, carrier| request(authority, path, carrier).hash();
+    let base = hash(&here, "/mcp", Carrier::Tool("weather"));
+    assert_eq!(
+        base,
+        hash(&here, "/messages", Carrier::Tool("weather")),
+        "an answer may come by another path"
+    );
+    for other in [
+        hash(&there, "/mcp", Carrier::Tool("weather")),
+        hash(&here, "/mcp", Carrier::Tool("forecast")),
+        hash(&here, "/mcp", Carrier::Prompt("weather")),
+        hash(&here, "/mcp", Carrier::Task(Some("weather"))),
+        hash(&here, "/mcp", Carrier::Head),
+    ] {
+        assert_ne!(base, other);
+    }
+    let tool = request(&here, "/mcp", Carrier::Tool("weather")).resource();
+    assert_eq!(
+        (tool.to_string(), request(&here, "/a", Carrier::Task(None)).resource().to_string()),
+        ("mcp://tool/weather".into(), "https://a.test/a".into())
+    );
+}
