@@ -5,11 +5,6 @@
 //! for those who read only what widens: a request that the old policy denies and the new one lets pass always shows in a widening
 //! finding. What cannot be compared counts as one.
 
-#![allow(
-    clippy::match_wildcard_for_single_variants,
-    reason = "a protocol that comes later is compared as it stands, and not forgotten"
-)]
-
 mod addresses;
 mod bans;
 mod contents;
@@ -17,7 +12,9 @@ mod enforcement;
 mod finding;
 mod grants;
 mod middleware;
+mod operations;
 mod reach;
+mod reading;
 mod renamed;
 mod sandbox;
 mod words;

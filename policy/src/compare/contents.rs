@@ -13,7 +13,7 @@ use crate::load::Limits;
 use crate::source::Sources;
 
 /// The keys of an endpoint that are compared by meaning.
-const KNOWN: [&str; 13] = [
+const KNOWN: [&str; 18] = [
     "host",
     "port",
     "ports",
@@ -27,13 +27,24 @@ const KNOWN: [&str; 13] = [
     "allowed_ips",
     "allow_encoded_slash",
     "name",
+    "graphql_max_body_bytes",
+    "graphql_persisted_queries",
+    "json_rpc",
+    "mcp",
+    "persisted_queries",
 ];
 
 /// The keys of a matcher that are compared by meaning.
-const KNOWN_OF_MATCHERS: [&str; 3] = ["method", "path", "query"];
-
-/// How an endpoint judges requests, where that is not understood.
-const JUDGING: [&str; 4] = ["protocol", "access", "rules", "deny_rules"];
+const KNOWN_OF_MATCHERS: [&str; 8] = [
+    "method",
+    "path",
+    "query",
+    "operation_type",
+    "operation_name",
+    "fields",
+    "tool",
+    "params",
+];
 
 /// By the place of the endpoint, and of each entry of `rules` and `deny_rules`.
 #[derive(Debug, Default)]
@@ -60,22 +71,18 @@ impl Contents {
 
     /// What an endpoint says beside what is compared by meaning.
     pub(super) fn beside(&self, endpoint: Position) -> Value {
-        self.of_endpoint(endpoint, |key| !KNOWN.contains(&key))
+        kept(self.endpoints.get(&endpoint), |key| !KNOWN.contains(&key))
     }
 
-    /// All that an endpoint says about requests.
-    pub(super) fn judging(&self, endpoint: Position) -> Value {
-        self.of_endpoint(endpoint, |key| JUDGING.contains(&key) || !KNOWN.contains(&key))
+    /// A matcher as it is written; a preset has none.
+    pub(super) fn matcher(&self, matcher: Position) -> Option<Value> {
+        self.matchers.get(&matcher).cloned().map(Value::Object)
     }
 
-    /// What a matcher says beside method, path and query.
+    /// What a matcher says beside what is compared by meaning.
     pub(super) fn beside_matcher(&self, matcher: Position) -> Value {
         let content = self.matchers.get(&matcher);
         kept(content, |key| !KNOWN_OF_MATCHERS.contains(&key))
-    }
-
-    fn of_endpoint(&self, at: Position, keep: impl Fn(&str) -> bool) -> Value {
-        kept(self.endpoints.get(&at), keep)
     }
 }
 

@@ -116,6 +116,7 @@ fn finding(audits: &Endpoint, ports: &[u16], counterpart: Option<&Arc<Endpoint>>
         certainty: Certainty::Known,
         kind: FindingKind::Enforcement,
         text,
+        matcher: None,
         old,
         new,
     }

@@ -1,6 +1,7 @@
 //! What there is to say about a change.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::diagnostic::Position;
 use crate::policy::Endpoint;
@@ -37,6 +38,10 @@ pub enum FindingKind {
     Binary,
     /// Requests of an endpoint.
     Requests,
+    /// What bodies and messages may ask for: operations, calls, tools.
+    Operations,
+    /// How bodies and messages are read: their size, the names that are taken.
+    Options,
     /// Whether traffic is read at all: protocol or `tls: skip`.
     Inspection,
     /// Addresses that a host may resolve to.
@@ -88,6 +93,8 @@ pub struct Finding {
     pub kind: FindingKind,
     /// One sentence, without a full stop.
     pub text: String,
+    /// The matcher that it is about, as the policy has it: an entry of `rules` or `deny_rules`.
+    pub matcher: Option<Value>,
     /// Where the old policy says what it said.
     pub old: Option<Spot>,
     /// Where the new policy says what it says.

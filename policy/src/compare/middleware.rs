@@ -180,6 +180,7 @@ impl Report<'_> {
             certainty,
             kind: FindingKind::Middleware,
             text,
+            matcher: None,
             old: old.map(spot),
             new: new.map(spot),
         });

@@ -42,6 +42,7 @@ pub(super) fn compare(old: &Side<'_>, new: &Side<'_>, findings: &mut Vec<Finding
             certainty: Certainty::Known,
             kind: FindingKind::Renamed,
             text: format!("rule `{key}` is called `{}` now{sameness}", first.rule),
+            matcher: None,
             old: Some(spot),
             new: Some(first.clone()),
         });

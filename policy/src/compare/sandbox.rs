@@ -15,6 +15,7 @@ pub(super) fn compare(old: &Sandbox, new: &Sandbox, findings: &mut Vec<Finding>)
             certainty,
             kind: FindingKind::Sandbox,
             text,
+            matcher: None,
             old: None,
             new: None,
         });

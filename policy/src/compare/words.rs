@@ -1,11 +1,13 @@
 //! Rules and endpoints in words.
 
+pub(super) mod operations;
+
 use std::fmt::Write as _;
 
 use super::reach::Program;
 use crate::address::AddressScope;
 use crate::matcher::{MethodMatcher, SegmentedGlob};
-use crate::policy::{Endpoint, Enforcement, Protocol, QueryMatcher, RestRules, Tls, Traffic};
+use crate::policy::{Endpoint, Enforcement, Protocol, QueryMatcher, RestRules, SocketRules, Tls, Traffic};
 
 /// No more of a list than this is written out.
 const MOST_LISTED: usize = 6;
@@ -66,24 +68,33 @@ pub(super) fn passes(endpoint: &Endpoint) -> String {
     match &endpoint.traffic {
         Traffic::L4 if endpoint.tls == Tls::Skip => "whatever is sent, TLS not terminated".to_owned(),
         Traffic::L4 => "whatever is sent".to_owned(),
-        Traffic::Rest(RestRules { allow, deny }) => {
-            // A preset is several rules at one place.
-            let presets = allow.chunk_by(|a, b| a.label == b.label);
-            let allowed: Vec<String> = presets
-                .filter_map(|rules| {
-                    let methods: Vec<&MethodMatcher> = rules.iter().map(|rule| &rule.method).collect();
-                    rules.first().map(|rule| requests(&methods, &rule.path, &rule.query))
-                })
-                .collect();
-            let mut text = list(&allowed);
-            if !deny.is_empty() {
-                let denied: Vec<String> = deny.iter().map(|rule| request(&rule.method, &rule.path, &rule.query)).collect();
-                let _ = write!(text, ", but not {}", list(&denied));
+        Traffic::Rest(rules) => passes_requests(rules) + audited(endpoint),
+        Traffic::WebSocket(SocketRules { head, operations }) => {
+            let mut text = passes_requests(head);
+            if let Some(operations) = operations {
+                let _ = write!(text, ", and messages with {}", operations::passes_graphql(operations));
             }
             text + audited(endpoint)
         }
-        _ => format!("what its {} rules allow{}", protocol(endpoint.protocol()), audited(endpoint)),
+        Traffic::Body(rules) => operations::passes(rules) + audited(endpoint),
     }
+}
+
+fn passes_requests(RestRules { allow, deny }: &RestRules) -> String {
+    // A preset is several rules at one place.
+    let presets = allow.chunk_by(|a, b| a.label == b.label);
+    let allowed: Vec<String> = presets
+        .filter_map(|rules| {
+            let methods: Vec<&MethodMatcher> = rules.iter().map(|rule| &rule.method).collect();
+            rules.first().map(|rule| requests(&methods, &rule.path, &rule.query))
+        })
+        .collect();
+    let mut text = list(&allowed);
+    if !deny.is_empty() {
+        let denied: Vec<String> = deny.iter().map(|rule| request(&rule.method, &rule.path, &rule.query)).collect();
+        let _ = write!(text, ", but not {}", list(&denied));
+    }
+    text
 }
 
 fn audited(endpoint: &Endpoint) -> &'static str {

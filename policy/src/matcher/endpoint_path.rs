@@ -56,6 +56,23 @@ impl EndpointPath {
         }
     }
 
+    /// For a path in lower case: those that a server may take for the same, in any case and with a slash behind them. Never fewer.
+    pub(crate) fn in_any_spelling(&self) -> Self {
+        let EndpointPath::Globs { tokens, specificity, .. } = self else {
+            return EndpointPath::Any;
+        };
+        let in_any_case = tokens
+            .iter()
+            .map(|tokens| tokens.iter().map(Token::in_any_case).collect::<Vec<_>>());
+        let spellings = in_any_case.flat_map(|tokens| [tokens.clone(), [tokens, vec![Token::Literal(b'/')]].concat()]);
+        let tokens: Box<[Box<[Token]>]> = spellings.map(Vec::into_boxed_slice).collect();
+        EndpointPath::Globs {
+            globs: tokens.iter().map(|tokens| Glob::from_tokens(tokens.to_vec())).collect(),
+            tokens,
+            specificity: *specificity,
+        }
+    }
+
     /// Whether some path matches both.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         match (self, other) {

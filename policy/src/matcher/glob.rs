@@ -26,6 +26,31 @@ impl Token {
     }
 }
 
+impl Token {
+    /// Of a glob in lower case: what matches in either case too. Never less.
+    pub(super) fn in_any_case(&self) -> Self {
+        let class = |ranges: Vec<(u8, u8)>| Token::Class {
+            negated: false,
+            ranges: ranges.into_boxed_slice(),
+        };
+        match self {
+            Token::Literal(byte) if byte.is_ascii_lowercase() => {
+                class(vec![(*byte, *byte), (byte.to_ascii_uppercase(), byte.to_ascii_uppercase())])
+            }
+            Token::Class { negated: true, .. } => Token::One,
+            Token::Class { negated: false, ranges } => {
+                let letters = ranges
+                    .iter()
+                    .map(|(low, high)| (*low.max(&b'a'), *high.min(&b'z')))
+                    .filter(|(low, high)| low <= high);
+                let upper = letters.map(|(low, high)| (low.to_ascii_uppercase(), high.to_ascii_uppercase()));
+                class(ranges.iter().copied().chain(upper).collect())
+            }
+            token => token.clone(),
+        }
+    }
+}
+
 /// Reads a whole glob, separators included.
 pub(super) fn tokenise(glob: &str) -> Result<Vec<Token>, GlobError> {
     let mut tokens = Vec::with_capacity(glob.len());

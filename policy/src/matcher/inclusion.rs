@@ -23,7 +23,16 @@ pub(crate) enum Inclusion {
 pub(crate) enum Language<'a> {
     Segmented(&'a SegmentedGlob),
     Endpoint(&'a EndpointPath),
-    Parts { parts: &'a [Part], separator: u8 },
+    /// Any text at all.
+    Anything,
+    /// Any text without this byte.
+    Without(u8),
+    /// One text.
+    Text(&'a str),
+    Parts {
+        parts: &'a [Part],
+        separator: u8,
+    },
 }
 
 /// More different situations than this are not walked through.
@@ -140,7 +149,12 @@ impl Automaton {
                 automaton.separator = Some(separator);
                 automaton.parts(parts, separator);
             }
-            Language::Endpoint(EndpointPath::Any) => automaton.tokens(&[Token::Star]),
+            Language::Without(byte) => {
+                let end = automaton.sequence(0, &[Token::Star], without(ALL, byte));
+                automaton.skip(end, 1);
+            }
+            Language::Text(text) => automaton.tokens(&text.bytes().map(Token::Literal).collect::<Vec<_>>()),
+            Language::Anything | Language::Endpoint(EndpointPath::Any) => automaton.tokens(&[Token::Star]),
             Language::Endpoint(EndpointPath::Globs { tokens, .. }) => tokens.iter().for_each(|tokens| automaton.tokens(tokens)),
         }
         automaton
@@ -325,6 +339,33 @@ mod tests {
             ("/*", &["/\\*"], false),
         ] {
             assert_eq!(paths(inner, outer) == Inclusion::Included, expected, "{inner} in {outer:?}");
+        }
+    }
+
+    #[test]
+    fn texts_are_compared_whatever_their_separator() {
+        let glob = |text: &str| SegmentedGlob::parse(text, b'.').unwrap();
+        let (star, stars, letter) = (glob("*"), glob("**"), glob("a*"));
+        let (star, stars, letter) = (
+            Language::Segmented(&star),
+            Language::Segmented(&stars),
+            Language::Segmented(&letter),
+        );
+        for (inner, outer, expected) in [
+            (Language::Anything, stars, true),
+            (stars, Language::Anything, true),
+            (Language::Anything, star, false),
+            (Language::Without(b'.'), star, true),
+            (star, Language::Without(b'.'), true),
+            (Language::Text("a.b"), letter, false),
+            (Language::Text("ab"), letter, true),
+            (letter, Language::Text("ab"), false),
+        ] {
+            assert_eq!(
+                included(&[inner], &[vec![outer]], None) == Inclusion::Included,
+                expected,
+                "{inner:?} in {outer:?}"
+            );
         }
     }
 

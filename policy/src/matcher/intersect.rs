@@ -33,6 +33,18 @@ fn tokens_intersect(a: &Token, b: &Token) -> bool {
         (Token::Literal(literal), Token::Class { negated, ranges }) | (Token::Class { negated, ranges }, Token::Literal(literal)) => {
             ranges.iter().any(|(low, high)| (*low..=*high).contains(literal)) != *negated
         }
+        (
+            Token::Class {
+                negated: false,
+                ranges: own,
+            },
+            Token::Class {
+                negated: false,
+                ranges: other,
+            },
+        ) => own
+            .iter()
+            .any(|(low, high)| other.iter().any(|(least, most)| low <= most && least <= high)),
         // Two classes may be disjoint; calling them overlapping only asks the author to be clearer.
         _ => true,
     }

@@ -1,6 +1,9 @@
 //! A comparison says what a change does, and never says nothing about a change that lets more pass.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod operations;
+mod passing;
+
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -215,41 +218,6 @@ fn an_enforcing_endpoint_that_is_gone_from_above_one_that_audits_is_a_widening()
     let found = compared(&new, &old);
     assert!(
         found.iter().all(|finding| finding.effect == Effect::Narrowing) && !found.is_empty(),
-        "{found:#?}"
-    );
-}
-
-#[test]
-fn rules_of_other_protocols_are_compared_as_they_stand() {
-    let graphql = |rest: &str| {
-        endpoint(&format!(
-            "host: a.example.com, port: 443, protocol: graphql, enforcement: enforce, {rest}"
-        ))
-    };
-    let query = "{ allow: { operation_type: query, fields: [user] } }";
-    let mutation = "{ allow: { operation_type: mutation, fields: [rename] } }";
-    let both = graphql(&format!("rules: [ {query}, {mutation} ]"));
-    assert_eq!(compared(&both, &graphql(&format!("rules: [ {mutation}, {query} ]"))), []);
-    for other in [
-        graphql(&format!("rules: [ {query} ]")),
-        graphql(&format!("rules: [ {query}, {mutation} ], graphql_max_body_bytes: 9")),
-        graphql(&format!(
-            "rules: [ {query}, {mutation} ], deny_rules: [ {{ operation_type: query, fields: [secret] }} ]"
-        )),
-    ] {
-        for (old, new) in [(&both, &other), (&other, &both)] {
-            let found = compared(old, new);
-            assert_eq!(found.len(), 1, "{found:#?}");
-            let told = (found[0].effect, found[0].certainty, found[0].kind);
-            assert_eq!(told, (Effect::Widening, Certainty::Assumed, FindingKind::Protocol), "{found:#?}");
-            assert!(found[0].text.contains("cannot be compared"), "{found:#?}");
-        }
-    }
-    let port = both.replace("port: 443", "ports: [443, 80]");
-    let found = compared(&both, &port);
-    assert_eq!(
-        (found.len(), found[0].certainty, found[0].kind),
-        (1, Certainty::Known, FindingKind::Endpoint),
         "{found:#?}"
     );
 }

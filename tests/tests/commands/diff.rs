@@ -91,7 +91,7 @@ async fn widening_changes_are_named_with_their_places_and_can_fail_a_pipeline() 
     let place = |file: &str, line: u32, column: u32| json!({ "file": file, "line": line, "column": column, "rule": "api" });
     assert_eq!(finding["old"], place(&old, 5, 9), "{finding}");
     assert_eq!(finding["new"]["file"], json!(new), "{finding}");
-    for member in ["effect", "certainty", "kind", "message", "old", "new"] {
+    for member in ["effect", "certainty", "kind", "message", "matcher", "old", "new"] {
         assert!(finding.get(member).is_some(), "{member} is missing in {finding}");
     }
     // The other way round it narrows, and nobody is stopped.
@@ -101,6 +101,57 @@ async fn widening_changes_are_named_with_their_places_and_can_fail_a_pipeline() 
     assert!(text.contains("NARROWS") && !text.contains("WIDENS"), "{text}");
     assert!(
         text.contains(&format!("{new}:12 (api)")) || text.contains(&format!("{new}:5 (api)")),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn tools_that_may_be_called_anew_are_named() {
+    let dir = TempDir::new().unwrap();
+    let policy = |tool: &str| {
+        format!(
+            "version: 1
+network_policies:
+  tools:
+    endpoints:
+      - host: mcp.example.com
+        port: 443
+        path: /mcp
+        protocol: mcp
+        enforcement: enforce
+        rules:
+          - allow: {{ method: tools/call, tool: {tool} }}
+    binaries: [ {{ path: /usr/bin/node }} ]
+"
+        )
+    };
+    let (old, new) = (
+        write(&dir, "old.yaml", &policy("read_file")),
+        write(&dir, "new.yaml", &policy("{ any: [ read_file, 'search_*' ] }")),
+    );
+    let output = tollgate(dir.path(), &["diff", &old, &new, "--format", "json", "--fail-on-widening"]).await;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let found = document(&output);
+    let finding = &found["findings"][0];
+    assert_eq!(found["findings"].as_array().map(Vec::len), Some(1), "{found:#}");
+    assert_eq!(
+        finding["message"],
+        "tools/call of read_file or search_* under /mcp becomes allowed on mcp.example.com:443 for /usr/bin/node"
+    );
+    assert_eq!(
+        (&finding["effect"], &finding["certainty"], &finding["kind"]),
+        (&json!("widening"), &json!("known"), &json!("operations"))
+    );
+    assert_eq!(
+        finding["matcher"],
+        json!({ "method": "tools/call", "tool": { "any": ["read_file", "search_*"] } })
+    );
+    assert_eq!(finding["new"]["line"], json!(11), "{finding}");
+    let output = tollgate(dir.path(), &["diff", &new, &old, "--fail-on-widening"]).await;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(
+        text.contains("  - tools/call of read_file or search_* under /mcp is no longer allowed on"),
         "{text}"
     );
 }

@@ -1,6 +1,7 @@
 //! For machines: one document.
 
 use serde::Serialize;
+use serde_json::Value;
 use tollgate_policy::Source;
 use tollgate_policy::compare::{Certainty, Effect, Finding, FindingKind, Spot};
 
@@ -22,6 +23,7 @@ struct Entry<'a> {
     certainty: Certainty,
     kind: FindingKind,
     message: &'a str,
+    matcher: Option<&'a Value>,
     old: Option<Place<'a>>,
     new: Option<Place<'a>>,
 }
@@ -53,6 +55,7 @@ impl<'a> Entry<'a> {
             certainty: finding.certainty,
             kind: finding.kind,
             message: &finding.text,
+            matcher: finding.matcher.as_ref(),
             old: finding.old.as_ref().map(|spot| Place::of(spot, difference.old)),
             new: finding.new.as_ref().map(|spot| Place::of(spot, difference.new)),
         }
