@@ -79,7 +79,7 @@ impl<'a> Ban<'a> {
 }
 
 fn asked(key: &str) -> GraphqlOperation {
-    GraphqlOperation::Persisted(key.into())
+    GraphqlOperation::Persisted { key: key.into() }
 }
 
 /// Whether the other policy has anything on the port that could meet it: where it has not, nothing passes that it would have stopped.

@@ -152,7 +152,7 @@ impl Asking<'_> {
                 operations::allowed(rule, &rules)
             }
             Grant::Persisted(key, _) => {
-                let asked = GraphqlOperation::Persisted(key.into());
+                let asked = GraphqlOperation::Persisted { key: key.into() };
                 let allows = |rules: &GraphqlRules| matches!(rules.judge(&asked), Judgement::Allowed(_));
                 // What no rule lets pass is of no effect.
                 let is_void = graphql(endpoint).is_some_and(|own| !allows(own));

@@ -49,12 +49,12 @@ fn graphql() -> impl Strategy<Value = Operation> {
             fields: fields.into_iter().map(Into::into).collect(),
         })
     });
-    prop_oneof![5 => document, 1 => Just(GraphqlOperation::Persisted("k".into()))].prop_map(Operation::Graphql)
+    prop_oneof![5 => document, 1 => Just(GraphqlOperation::Persisted { key: "k".into() })].prop_map(Operation::Graphql)
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
     let rpc = prop_oneof![
-        4 => select(vec!["a", "b", "d"]).prop_map(|method| JsonRpcMessage::Call(method.into())),
+        4 => select(vec!["a", "b", "d"]).prop_map(|method| JsonRpcMessage::Call { method: method.into() }),
         1 => Just(JsonRpcMessage::Response),
     ];
     let call = |method: &str, tool: Option<&str>| McpMessage::Call {
