@@ -22,6 +22,7 @@ static ALL: LazyLock<Enabled> = LazyLock::new(|| Enabled {
     schemes: Scheme::ALL.into(),
     extensions: Extension::ALL.into(),
     contract_wallets: ContractWallets::Allowed,
+    placeholder: None,
 });
 static SHOP: LazyLock<Authority> = LazyLock::new(|| Authority::parse("shop.example.test", Some(443)).expect("an authority"));
 
