@@ -80,6 +80,8 @@ reasons! {
     DeniedByRule = "denied_by_rule" in Route;
     /// The policy changed under an open connection and no longer allows it.
     PolicyStale = "policy_stale" in Route;
+    /// The operator has closed all egress.
+    EgressClosed = "egress_closed" in Route;
 
     /// The request, or a body that a rule has to read, is not well-formed.
     MalformedRequest = "malformed_request" in Request;

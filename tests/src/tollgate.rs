@@ -271,9 +271,21 @@ impl Tollgate {
 
     /// A resource of the admin listener.
     pub async fn admin(&self, path: &str) -> Answer {
+        self.ask_admin("GET", path).await
+    }
+
+    /// A bare POST to the admin listener.
+    pub async fn admin_post(&self, path: &str) -> Answer {
+        self.ask_admin("POST", path).await
+    }
+
+    async fn ask_admin(&self, method: &str, path: &str) -> Answer {
         let mut connection = H1::dial(self.admin).await;
         connection
-            .request(format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.admin))
+            .request(format!(
+                "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+                self.admin
+            ))
             .await
     }
 

@@ -1,7 +1,7 @@
-//! What the supervisor and Prometheus ask: `/healthz`, `/readyz`, `/metrics`.
+//! What the supervisor and Prometheus ask: `/healthz`, `/readyz`, `/metrics`; and `/kill`.
 //!
 //! In: the shared [`Readiness`], the audit trail, the metrics. Out: small answers on a listener of its own, which the proxy never
-//! dials for a client. It only reads: nothing can be changed over it.
+//! dials for a client. Nothing can be changed over it but one thing: all egress can be closed, not opened.
 
 mod readiness;
 mod routes;

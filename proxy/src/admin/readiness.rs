@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::audit;
-use crate::settings::Weakening;
+use crate::settings::{Closer, Closers, Weakening};
 
 /// A cause for not being ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -27,6 +27,8 @@ pub enum NotReady {
     PaymentStoreUnusable,
     /// The process has no file descriptors left for new connections.
     DescriptorsExhausted,
+    /// The operator has closed all egress.
+    EgressClosed,
     /// It is shutting down.
     Draining,
 }
@@ -145,6 +147,8 @@ pub struct Report {
     pub ready: bool,
     /// Why not; empty when they are.
     pub reasons: Vec<NotReady>,
+    /// Who holds all egress closed; nobody in general.
+    pub closed_by: Closers,
     /// Whether it is shutting down.
     pub draining: bool,
     /// The policy that decides.
@@ -169,6 +173,7 @@ struct State {
     policy: Option<PolicyInForce>,
     last_reload: Option<Reload>,
     descriptors: Descriptors,
+    closed_by: Closers,
     draining: bool,
     weakened: Vec<&'static str>,
 }
@@ -228,6 +233,16 @@ impl Readiness {
         self.state().descriptors = descriptors;
     }
 
+    /// These hold all egress closed.
+    pub fn egress_held(&self, by: Closers) {
+        self.state().closed_by = by;
+    }
+
+    /// Whether this one does.
+    pub fn egress_held_by(&self, closer: Closer) -> bool {
+        self.state().closed_by.contains(&closer)
+    }
+
     /// The shutdown has begun.
     pub fn start_draining(&self) {
         self.state().draining = true;
@@ -248,12 +263,14 @@ impl Readiness {
             (!audit.ready, NotReady::AuditUnwritable),
             (!payments.usable, NotReady::PaymentStoreUnusable),
             (state.descriptors == Descriptors::Exhausted, NotReady::DescriptorsExhausted),
+            (!state.closed_by.is_empty(), NotReady::EgressClosed),
             (state.draining, NotReady::Draining),
         ];
         let reasons: Vec<NotReady> = causes.into_iter().filter_map(|(holds, cause)| holds.then_some(cause)).collect();
         Report {
             ready: reasons.is_empty(),
             reasons,
+            closed_by: state.closed_by.clone(),
             draining: state.draining,
             policy: state.policy.clone(),
             last_reload: state.last_reload.clone(),

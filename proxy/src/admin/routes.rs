@@ -1,4 +1,4 @@
-//! The three paths. GET and HEAD only, JSON also where something is wrong.
+//! The paths: three to read, and one that closes all egress. JSON also where something is wrong.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
@@ -24,6 +24,8 @@ pub struct Sources {
     pub metrics: Arc<Metrics>,
     /// Behind both.
     pub audit: Arc<Sink>,
+    /// Closes all egress.
+    pub kill: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl fmt::Debug for Sources {
@@ -37,6 +39,7 @@ pub(super) fn router(sources: Sources) -> Router {
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/kill", post(kill).fallback(only_post))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(sources)
@@ -68,15 +71,28 @@ async fn metrics(State(sources): State<Sources>) -> Response {
     answer(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", sources.metrics.render())
 }
 
+async fn kill(State(sources): State<Sources>) -> Response {
+    (sources.kill)();
+    answer(StatusCode::OK, "application/json", json!({ "egress": "closed" }).to_string())
+}
+
+async fn only_post() -> Response {
+    refused_method("POST")
+}
+
 async fn not_found() -> Response {
-    let body = json!({ "error": "not_found", "paths": ["/healthz", "/readyz", "/metrics"] });
+    let body = json!({ "error": "not_found", "paths": ["/healthz", "/readyz", "/metrics", "/kill"] });
     answer(StatusCode::NOT_FOUND, "application/json", body.to_string())
 }
 
 async fn method_not_allowed() -> Response {
+    refused_method("GET, HEAD")
+}
+
+fn refused_method(allowed: &'static str) -> Response {
     let body = json!({ "error": "method_not_allowed" }).to_string();
     let mut response = answer(StatusCode::METHOD_NOT_ALLOWED, "application/json", body);
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 

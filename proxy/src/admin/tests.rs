@@ -37,6 +37,7 @@ async fn house(connections: usize) -> House {
         readiness: Arc::default(),
         metrics: Arc::new(Metrics::new(["usdc"]).unwrap()),
         audit: Arc::new(Sink::start(&output, 1 << 20).unwrap()),
+        kill: Arc::new(|| {}),
     };
     let mut admin = Admin::bind("127.0.0.1:0".parse().unwrap(), connections).await.unwrap();
     admin.header_read = HEADER_READ;
@@ -124,7 +125,7 @@ async fn the_report_says_what_is_in_force_and_what_was_refused() {
     house.readiness.weakened(&insecure.weakenings());
     let (status, body) = readyz(&house).await;
     let expected = json!({
-        "ready": true, "reasons": [], "draining": false,
+        "ready": true, "reasons": [], "closed_by": [], "draining": false,
         "policy": { "generation": 1, "source": "/etc/policy.yaml", "files": ["/etc/policy.yaml"], "loaded": "2023-11-14T22:13:20Z" },
         "last_reload": { "result": "rejected", "time": "1970-01-01T00:00:00Z", "diagnostics": "policy.yaml:1:1: error[x]: y" },
         "addresses": { "proxy": "127.0.0.1:3128", "admin": house.address.to_string(), "ca": "/run/ca/tollgate-ca.pem" },

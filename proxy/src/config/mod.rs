@@ -6,6 +6,7 @@
 
 mod audit;
 mod error;
+mod kill_switch;
 mod listen;
 mod load;
 mod meaning;
@@ -26,6 +27,7 @@ use crate::verdict::config::VerdictConfig;
 pub use audit::AuditConfig;
 pub use error::ConfigError;
 pub(crate) use error::{nearest, position};
+pub use kill_switch::KillSwitchConfig;
 pub use listen::ListenConfig;
 pub use remark::Remark;
 pub use tls::TlsConfig;
@@ -53,6 +55,8 @@ pub struct Config {
     pub limits: Limits,
     /// Where audit lines go.
     pub audit: AuditConfig,
+    /// What closes all egress.
+    pub kill_switch: KillSwitchConfig,
     /// Every switch that weakens Tollgate.
     pub insecure: Insecure,
 }

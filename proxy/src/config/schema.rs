@@ -27,6 +27,7 @@ pub fn json() -> Value {
         ("credentials", sections::credentials()),
         ("limits", limits(&config.limits)),
         ("audit", sections::audit()),
+        ("kill_switch", sections::kill_switch()),
         ("insecure", insecure()),
     ];
     for (key, section) in sections {

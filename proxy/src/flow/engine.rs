@@ -131,7 +131,7 @@ impl Engine {
     }
 
     /// Answers a request that new rules forbid while it was under way.
-    pub(crate) async fn refuse_stale(&self, connection: &Connection, down: &mut ServerSession) {
+    pub(crate) async fn refuse_revoked(&self, connection: &Connection, reason: Reason, down: &mut ServerSession) {
         if !answer::is_unanswered(down) {
             return answer::cut(down);
         }
@@ -141,10 +141,7 @@ impl Engine {
             record.towards(&authority);
             record.addresses = addresses;
         }
-        let denial = Denial::new(
-            Reason::PolicyStale,
-            "the policy changed while the request was under way, and no longer allows it",
-        );
+        let denial = Denial::new(reason, "the rules changed while the request was under way, and no longer allow it");
         record.denied(&denial);
         let id = record.id.to_string();
         let _ = answer::deny(down, &denial, &record.subject(Layer::L4, &id)).await;

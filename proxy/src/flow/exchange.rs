@@ -269,14 +269,14 @@ impl Engine {
     async fn judge_again(
         &self,
         connection: &Connection,
-        judged_by: &Ruleset,
+        judged_by: &Arc<Ruleset>,
         head: &Head,
         down: &ServerSession,
         content: &Content,
         carried: Option<&Carried>,
     ) -> Result<(), Failure> {
         let rules = self.gate.rules();
-        if rules.generation == judged_by.generation {
+        if Arc::ptr_eq(&rules, judged_by) {
             return Ok(());
         }
         let request = self.request(connection, &rules, head, down).await;

@@ -5,6 +5,7 @@
 
 pub mod asked;
 mod caller;
+pub mod closure;
 mod denial;
 pub mod lints;
 mod message;
@@ -16,7 +17,7 @@ mod ruleset;
 pub mod stanzas;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use http::HeaderMap;
@@ -30,10 +31,12 @@ pub use request::Request;
 pub use route::Route;
 pub use ruleset::{PaymentTerms, Ruleset};
 
+use crate::settings::{Closer, Closers};
 use crate::verdict::desk::Desk;
 use crate::verdict::report::Reports;
 use crate::x402::carriers::Carried;
 use crate::x402::detect::{self, Found};
+use closure::Egress;
 use message::Says;
 use payment::challenges::{ChallengeMemory, ScreeningRule};
 use payment::rate::{RateConfig, RateMemory};
@@ -64,7 +67,9 @@ pub struct Standing {
 /// See the module.
 pub struct Gate {
     rules: ArcSwap<Ruleset>,
-    changed: watch::Sender<u64>,
+    changed: watch::Sender<()>,
+    /// Who holds the kill switch; rules are put in force under its lock.
+    closers: Mutex<Closers>,
     standing: Standing,
     replay: ReplayMemory,
     challenges: ChallengeMemory,
@@ -76,10 +81,10 @@ pub struct Gate {
 impl Gate {
     /// A gate that starts with these rules.
     pub fn new(standing: Standing, rules: Ruleset) -> Self {
-        let (changed, _) = watch::channel(rules.generation);
         Gate {
             rules: ArcSwap::from_pointee(rules),
-            changed,
+            changed: watch::Sender::default(),
+            closers: Mutex::default(),
             replay: ReplayMemory::default(),
             challenges: ChallengeMemory::default(),
             rate: RateMemory::new(standing.rate),
@@ -100,15 +105,40 @@ impl Gate {
     }
 
     /// Puts new rules in force. Open connections hear of it and judge themselves again.
-    pub fn replace(&self, rules: impl Into<Arc<Ruleset>>) {
-        let rules = rules.into();
-        let generation = rules.generation;
-        self.rules.store(rules);
-        self.changed.send_replace(generation);
+    pub fn replace(&self, rules: Ruleset) {
+        self.put_in_force(rules, &self.closers());
+    }
+
+    /// Lets nothing leave any more, and ends what is open. Gives back who holds it closed now.
+    pub fn close(&self, by: Closer) -> Closers {
+        self.hold(|closers| closers.insert(by))
+    }
+
+    /// Takes back [`Self::close`]; others may still hold it closed.
+    pub fn open(&self, by: Closer) -> Closers {
+        self.hold(|closers| closers.remove(&by))
+    }
+
+    fn hold(&self, change: impl FnOnce(&mut Closers) -> bool) -> Closers {
+        let mut closers = self.closers();
+        if change(&mut closers) {
+            self.put_in_force(Ruleset::clone(&self.rules.load()), &closers);
+        }
+        closers.clone()
+    }
+
+    fn closers(&self) -> MutexGuard<'_, Closers> {
+        self.closers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_in_force(&self, rules: Ruleset, closers: &Closers) {
+        let egress = Egress::of(closers);
+        self.rules.store(Arc::new(Ruleset { egress, ..rules }));
+        self.changed.send_replace(());
     }
 
     /// Tells of new rules.
-    pub fn changes(&self) -> watch::Receiver<u64> {
+    pub fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
@@ -140,6 +170,7 @@ impl Gate {
 
     /// The connection level: rail by name, then route by host, port and binary.
     pub fn judge_connection<'r>(&self, rules: &'r Ruleset, authority: &Authority, caller: &Caller) -> Result<Route<'r>, Denial> {
+        rules.egress.check()?;
         refuse_rail(self.standing.rails.destination(&authority.host, authority.port))?;
         route::connection(rules, authority, caller)
     }
@@ -163,6 +194,7 @@ impl Gate {
 
     /// The request level: rail by name, route by method, path and query, rail by target and scheme.
     pub fn judge_head<'r>(&self, rules: &'r Ruleset, request: &Request<'_>) -> Result<Route<'r>, Denial> {
+        rules.egress.check()?;
         let authority = request.destination.authority();
         let rails = &self.standing.rails;
         refuse_rail(rails.destination(&authority.host, authority.port))?;
@@ -204,6 +236,7 @@ impl Gate {
     /// A client's text message on a WebSocket: rail by name, route by the method that stands for messages or by the operations in the
     /// message, rail by what it asks for; with the payment that it carries. `request` is the handshake's under that method.
     pub fn judge_message<'r>(&self, rules: &'r Ruleset, request: &Request<'_>, text: &str) -> Result<(Route<'r>, Option<Carried>), Denial> {
+        rules.egress.check()?;
         let authority = request.destination.authority();
         refuse_rail(self.standing.rails.destination(&authority.host, authority.port))?;
         let route = match message::read(rules, request, text)? {

@@ -1,21 +1,26 @@
 //! One generation of rules: the policy, and its payment stanzas compiled against the operator's bounds.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use tollgate_policy::{Host, Policy, Selection};
 
+use super::closure::Egress;
 use super::payment::terms::Terms;
 
-/// See the module.
+/// See the module. A copy shares the document.
+#[derive(Clone)]
 pub struct Ruleset {
     /// Counts from 1; rises with each policy that is put in force.
     pub generation: u64,
     /// When it was loaded.
     pub loaded: SystemTime,
     /// The document.
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
     /// For each `tollgate/x402` stanza its place among the policy's middlewares, and its terms.
-    pub stanzas: Vec<(usize, Terms)>,
+    pub stanzas: Arc<[(usize, Terms)]>,
+    /// Whether anything may leave at all; the gate's to say.
+    pub egress: Egress,
 }
 
 /// By which terms a payment to a host is judged.

@@ -2,9 +2,12 @@
 //!
 //! The loader asks here whether a stanza's `config` is well-formed, so `check`, `run` and a reload say the same words about it.
 
+use std::sync::Arc;
+
 use tollgate_policy::compare::{ConfigChange, Effect, MiddlewareMeaning, Selected};
 use tollgate_policy::{ConfigFault, MiddlewareSchema, Policy};
 
+use super::closure::Egress;
 use super::payment::compare;
 use super::payment::config::PaymentsConfig;
 use super::payment::stanza::validate_stanza_with;
@@ -84,8 +87,9 @@ impl Stanzas<'_> {
         Ruleset {
             generation,
             loaded: std::time::SystemTime::now(),
-            policy,
+            policy: Arc::new(policy),
             stanzas,
+            egress: Egress::Open,
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
             let arrived = tokio::select! { biased;
                 read = pingora::time::timeout(patience, stream.read_buf(&mut prefix)) => matches!(read, Ok(Ok(n)) if n > 0),
                 () = &mut draining => false,
-                () = &mut revocation => false,
+                _ = &mut revocation => false,
             };
             if !arrived {
                 return;
@@ -62,8 +62,8 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
         let mut down = ServerSession::H1(session);
         let outcome = tokio::select! { biased;
             outcome = engine.exchange(&connection, &mut down) => outcome,
-            () = &mut revocation => {
-                engine.refuse_stale(&connection, &mut down).await;
+            reason = &mut revocation => {
+                engine.refuse_revoked(&connection, reason, &mut down).await;
                 let _ = down.finish().await;
                 return;
             }

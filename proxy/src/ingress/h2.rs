@@ -45,7 +45,7 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
                 stopping = true;
                 continue;
             }
-            () = &mut revocation => return,
+            _ = &mut revocation => return,
             Some(()) = running.next(), if !running.is_empty() => continue,
             accepted = pingora::time::timeout(patience, HttpSession::from_h2_conn(&mut h2, digest.clone())) => accepted,
         };

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tollgate_policy::Reason;
 
 use crate::flow::{Connection, Engine};
+use crate::gate::closure::Egress;
 
 /// Tells connections that Tollgate drains.
 #[derive(Debug, Clone)]
@@ -27,16 +29,20 @@ impl Drain {
     }
 }
 
-/// Waits until new rules forbid what the connection leads to. It is judged again, at the connection level, with every new policy.
-pub(crate) async fn revoked(engine: Arc<Engine>, connection: Arc<Connection>) {
+/// Waits until the rules in force forbid what the connection leads to, and says why. It is judged again, at the connection level, with every
+/// change of them; first at once, since they may have changed between its own judgement and here.
+pub(crate) async fn revoked(engine: Arc<Engine>, connection: Arc<Connection>) -> Reason {
     let mut changes = engine.gate.changes();
     loop {
-        if changes.changed().await.is_err() {
-            return std::future::pending().await;
-        }
         let rules = engine.gate.rules();
         if !engine.still_allowed(&rules, &connection).await {
-            return;
+            return match rules.egress {
+                Egress::Open => Reason::PolicyStale,
+                Egress::Closed => Reason::EgressClosed,
+            };
+        }
+        if changes.changed().await.is_err() {
+            return std::future::pending().await;
         }
     }
 }

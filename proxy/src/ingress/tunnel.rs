@@ -131,7 +131,7 @@ impl Tunnel {
         let speech = tokio::select! { biased;
             speech = first_speech(&mut tcp, &mut early, patience, limits.header_read) => speech,
             () = drain.clone().begun() => return,
-            () = revoked(ingress.engine.clone(), silent) => return,
+            _ = revoked(ingress.engine.clone(), silent) => return,
         };
         let refused = match speech {
             Spoken::Gone => return,
@@ -221,8 +221,8 @@ impl Tunnel {
         let idle = ingress.engine.limits.tunnel_idle;
         let outcome = tokio::select! { biased;
             outcome = raw::pass(&mut tcp, &mut upstream, early, first, idle) => outcome,
-            () = revoked(ingress.engine.clone(), connection) => {
-                Err(Denial::new(Reason::PolicyStale, "the policy changed and no longer allows the tunnel"))
+            reason = revoked(ingress.engine.clone(), connection) => {
+                Err(Denial::new(reason, "the rules changed and no longer allow the tunnel"))
             }
         };
         match outcome {

@@ -20,6 +20,7 @@ pub(super) struct Policy {
     rejected: IntCounter,
     generation: IntGauge,
     loaded: Gauge,
+    closers: IntGauge,
 }
 
 impl Policy {
@@ -37,6 +38,11 @@ impl Policy {
             loaded: Gauge::new(
                 "tollgate_policy_loaded_timestamp_seconds",
                 "When the policy in force was loaded, in Unix time.",
+            )?
+            .registered(registry)?,
+            closers: IntGauge::new(
+                "tollgate_egress_closers",
+                "How many of signal, admin listener and file hold all egress closed; 0: it is open.",
             )?
             .registered(registry)?,
         })
@@ -57,5 +63,10 @@ impl Metrics {
         self.policy.generation.set(i64::try_from(generation).unwrap_or(i64::MAX));
         let seconds = loaded.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         self.policy.loaded.set(seconds);
+    }
+
+    /// How many hold all egress closed.
+    pub fn set_egress_closers(&self, count: usize) {
+        self.policy.closers.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 }

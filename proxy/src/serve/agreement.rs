@@ -124,7 +124,7 @@ async fn agree(policies: usize, requests: usize) {
         let Some(policy) = load(&source) else { continue };
         generation += 1;
         let operator = &Config::default().payments;
-        let rules = Arc::new(Stanzas { operator }.ruleset(generation, policy));
+        let rules = Stanzas { operator }.ruleset(generation, policy);
         rehearsal.engine.gate.replace(rules.clone());
         proxy.replace(rules);
         let askeds: Vec<Asked> = (0..requests).map(|_| generate::request(&mut rng, proxy.ports)).collect();

@@ -7,6 +7,7 @@ mod agreement;
 mod assemble;
 mod descriptors;
 mod judged;
+mod kill_switch;
 mod policy_file;
 mod policy_paths;
 mod rehearsal;
@@ -34,8 +35,10 @@ use crate::gate::payment::terms::TermsError;
 use crate::gate::payment::{StoreFault, StoreStatus};
 use crate::gate::rail::RailsError;
 use crate::ingress::{Ingress, ListenError, Listener, Workers};
+use crate::settings::Closer;
 
 pub use judged::Judged;
+use kill_switch::KillSwitch;
 pub use policy_file::PolicyFile;
 pub use policy_paths::{PolicyPaths, Unreadable};
 pub use rehearsal::{Rehearsal, RehearsalError};
@@ -93,6 +96,9 @@ pub enum StartError {
     /// The metrics, by a mistake of ours.
     #[error(transparent)]
     Metrics(#[from] crate::metrics::MetricsError),
+    /// The signal that closes all egress.
+    #[error("cannot listen for SIGUSR1: {0}")]
+    KillSignal(std::io::Error),
     /// The thread that identifies callers.
     #[error("cannot start the identification of callers: {0}")]
     Identity(std::io::Error),
@@ -109,6 +115,7 @@ pub struct Tollgate {
     engine: Arc<Engine>,
     readiness: Arc<Readiness>,
     policy: Arc<PolicyFile>,
+    kill_switch: Arc<KillSwitch>,
     proxy: SocketAddr,
     admin: SocketAddr,
     trust: TrustBundle,
@@ -155,12 +162,19 @@ impl Tollgate {
             readiness.clone(),
         ));
         policy.load();
+        let kill_switch = KillSwitch::new(engine.clone(), readiness.clone(), settings.config.kill_switch.file);
+        let kill_switch = Arc::new(kill_switch.map_err(StartError::KillSignal)?);
+        kill_switch.look();
         let (stop, stopping) = watch::channel(false);
         let admin_stop = CancellationToken::new();
         let sources = Sources {
             readiness: readiness.clone(),
             metrics: engine.metrics.clone(),
             audit: engine.audit.clone(),
+            kill: {
+                let kill_switch = kill_switch.clone();
+                Arc::new(move || kill_switch.close(Closer::Admin))
+            },
         };
         let proxy = listener.address();
         let ingress = Arc::new(Ingress {
@@ -179,6 +193,7 @@ impl Tollgate {
             engine,
             readiness,
             policy,
+            kill_switch,
             proxy,
             admin: admin_address,
             trust,
@@ -210,11 +225,12 @@ impl Tollgate {
         &self.policy
     }
 
-    /// Serves until `end`, watching the policy file; then drains.
+    /// Serves until `end`, watching the policy file and the kill switch; then drains.
     pub async fn serve_until<T>(self, end: impl Future<Output = T>) -> T {
         let outcome = tokio::select! {
             outcome = end => outcome,
             never = self.policy.clone().watch() => match never {},
+            never = self.kill_switch.watch() => match never {},
         };
         self.drain().await;
         outcome

@@ -2,10 +2,12 @@
 //!
 //! The file itself is read in [`config`](crate::config), which stands above the rooms whose sections it has.
 
+mod closers;
 mod insecure;
 mod limits;
 pub mod schema;
 pub mod units;
 
+pub use closers::{Closer, Closers};
 pub use insecure::{Insecure, Weakening};
 pub use limits::{LimitRow, Limits, Unit};

@@ -7,5 +7,6 @@
 )]
 
 mod crowds;
+mod kill_switch;
 mod slow;
 mod storm;

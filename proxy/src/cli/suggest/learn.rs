@@ -225,7 +225,10 @@ fn left_out(entry: &Entry) -> Result<Option<LeftOut>, &'static str> {
     let may_be_allowed = |reason: &Reason| match reason.group() {
         // Others denied it although the route was allowed.
         Group::Upstream => true,
-        Group::Route => !matches!(reason, Reason::DeniedByRule | Reason::BinaryChanged | Reason::PolicyStale),
+        Group::Route => !matches!(
+            reason,
+            Reason::DeniedByRule | Reason::BinaryChanged | Reason::PolicyStale | Reason::EgressClosed
+        ),
         _ => false,
     };
     if let Some(reason) = reason.filter(|reason| !may_be_allowed(reason)) {

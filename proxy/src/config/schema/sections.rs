@@ -211,3 +211,16 @@ fn section(description: &str, properties: Value) -> Value {
 fn optional_text(description: &str) -> Value {
     nullable(json!({ "type": "string", "description": description }))
 }
+
+pub(super) fn kill_switch() -> Value {
+    section(
+        "What closes all egress at once, besides SIGUSR1 and `POST /kill` at the admin listener.",
+        json!({
+            "file": {
+                "type": "string",
+                "minLength": 1,
+                "description": "While this file is there, everything is denied with `egress_closed`, and open connections end.",
+            },
+        }),
+    )
+}

@@ -70,7 +70,16 @@ fn every_map_has_the_keys_that_the_reader_knows() {
         ),
     ];
     for section in [
-        "listen", "tls", "verdict", "payments", "rails", "upstream", "limits", "audit", "insecure",
+        "listen",
+        "tls",
+        "verdict",
+        "payments",
+        "rails",
+        "upstream",
+        "limits",
+        "audit",
+        "kill_switch",
+        "insecure",
     ] {
         maps.push((format!("/properties/{section}/properties"), format!("{section}: {{ {entry} }}")));
     }

@@ -8,7 +8,7 @@ use tungstenite::protocol::frame::{CloseFrame, Frame};
 pub(super) fn code_of(reason: Reason) -> CloseCode {
     match reason {
         Reason::BodyTooLarge => CloseCode::Size,
-        Reason::PolicyStale => CloseCode::Restart,
+        Reason::PolicyStale | Reason::EgressClosed => CloseCode::Restart,
         Reason::OverCapacity => CloseCode::Again,
         _ => CloseCode::Policy,
     }

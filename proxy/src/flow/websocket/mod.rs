@@ -26,7 +26,6 @@ use bytes::BytesMut;
 use http::HeaderMap;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tollgate_policy::{Messages, Reason};
-use tungstenite::protocol::frame::coding::CloseCode;
 
 pub use extension::{Encoding, Takeover};
 pub use fault::Fault;
@@ -87,7 +86,13 @@ pub(crate) struct Upgraded {
 
 impl Engine {
     /// Carries an upgraded connection to its end. `revoked` comes when new rules no longer list where it leads.
-    pub(crate) async fn carry(&self, connection: &Connection, down: ServerSession, upgraded: Upgraded, revoked: impl Future<Output = ()>) {
+    pub(crate) async fn carry(
+        &self,
+        connection: &Connection,
+        down: ServerSession,
+        upgraded: Upgraded,
+        revoked: impl Future<Output = Reason>,
+    ) {
         let Upgraded {
             origin,
             head,
@@ -109,7 +114,7 @@ impl Engine {
                     let idle = self.limits.tunnel_idle;
                     tokio::select! { biased;
                         _ = splice(&mut ends, idle, &mut end.traffic) => None,
-                        () = revoked => Some(Reason::PolicyStale),
+                        reason = revoked => Some(reason),
                     }
                 }
                 Reading::Judged(encoding) => {
@@ -133,7 +138,7 @@ impl Engine {
         ends: Ends,
         encoding: Encoding,
         judge: Judge<'_>,
-        revoked: impl Future<Output = ()>,
+        revoked: impl Future<Output = Reason>,
         traffic: &mut Traffic,
     ) -> Option<Reason> {
         let Ends {
@@ -175,7 +180,7 @@ impl Engine {
             stop = upward.run() => stop,
             _ = downward.run() => Stop::Broken,
             () = activity.silence(limits.tunnel_idle) => Stop::Broken,
-            () = revoked => Stop::Refused(CloseCode::Restart, Reason::PolicyStale),
+            reason = revoked => Stop::Refused(close::code_of(reason), reason),
         };
         let (code, reason) = match stop {
             Stop::Refused(code, reason) => (code, reason),

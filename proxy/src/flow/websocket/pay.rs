@@ -3,6 +3,8 @@
 //! What the origin says on a WebSocket is not read, so no challenge is known from there: where a payment has to answer one, it answers one
 //! that came over HTTP.
 
+use std::sync::Arc;
+
 use tollgate_policy::Reason;
 
 use super::super::exchange::now;
@@ -31,7 +33,7 @@ impl Judge<'_> {
         judged
     }
 
-    async fn judge_payment(&self, rules: &Ruleset, carried: &Carried, text: &str, record: &mut Record<'_>) -> Result<(), Denial> {
+    async fn judge_payment(&self, rules: &Arc<Ruleset>, carried: &Carried, text: &str, record: &mut Record<'_>) -> Result<(), Denial> {
         let engine = self.engine;
         let paying = payment::find_carried(engine, rules, &self.text, carried, Vessel::Message, record).map_err(denial)?;
         paying.buys(PaidBody::Whole(text.as_bytes()))?;
@@ -44,7 +46,7 @@ impl Judge<'_> {
         };
         // The verdict took its time: what leaves now leaves under the rules in force now.
         let current = engine.gate.rules();
-        if current.generation != rules.generation {
+        if !Arc::ptr_eq(&current, rules) {
             engine.gate.judge_message(&current, &self.request(&current).await, text)?;
             payment::check_carried(&engine.gate, &current, &self.text, carried, now())?;
         }

@@ -55,7 +55,7 @@ impl Proxy {
         Proxy { ingress, ports }
     }
 
-    pub(super) fn replace(&self, rules: Arc<Ruleset>) {
+    pub(super) fn replace(&self, rules: Ruleset) {
         self.ingress.engine.gate.replace(rules);
     }
 
