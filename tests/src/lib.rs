@@ -16,6 +16,7 @@
 
 pub mod answer;
 pub mod authority;
+pub mod chained;
 pub mod client;
 pub mod h2_client;
 pub mod h2_origin;

@@ -47,6 +47,7 @@ impl Config {
         let base = path.parent().unwrap_or(Path::new(""));
         config.tls.resolve(base);
         config.audit.resolve(base);
+        config.upstream.resolve(base);
         config.kill_switch.resolve(base);
         config.payments.resolve(base);
         config.limits.connect = config.upstream.connect_timeout;

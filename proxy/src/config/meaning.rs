@@ -13,6 +13,7 @@ pub(super) struct Mistake {
 
 pub(super) fn first_mistake(config: &Config) -> Option<Mistake> {
     listen(config)
+        .or_else(|| upstream(config))
         .or_else(|| rails(config))
         .or_else(|| payments(config))
         .or_else(|| verdict(config))
@@ -23,6 +24,22 @@ fn listen(config: &Config) -> Option<Mistake> {
     (proxy == admin && proxy.port() != 0).then(|| Mistake {
         pointer: "/listen".into(),
         message: "`proxy` and `admin` can't share one address".into(),
+    })
+}
+
+fn upstream(config: &Config) -> Option<Mistake> {
+    let upstream = &config.upstream;
+    upstream.proxy_credentials.as_ref()?;
+    let message = match &upstream.proxy {
+        None => "credentials for a proxy, and no `proxy` that they are for",
+        Some(url) if url.is_cleartext_beyond_loopback() && !config.insecure.proxy_credentials_in_clear => {
+            "the credentials would be sent in clear; write `https://` for the proxy, or set `insecure.proxy_credentials_in_clear`"
+        }
+        Some(_) => return None,
+    };
+    Some(Mistake {
+        pointer: "/upstream/proxy_credentials".into(),
+        message: message.into(),
     })
 }
 

@@ -31,7 +31,7 @@ pub use kill_switch::KillSwitchConfig;
 pub use listen::ListenConfig;
 pub use remark::Remark;
 pub use tls::TlsConfig;
-pub use upstream::UpstreamConfig;
+pub use upstream::{ProxyConnect, UpstreamConfig};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, Deserialize)]

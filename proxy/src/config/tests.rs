@@ -109,10 +109,35 @@ fn what_is_wrong_is_refused_where_it_stands() {
         ("insecure:\n  allow_loopback: yes\n", "", (2, 19), ""),
         ("tls:\n  leaf_lifetime: 1s\n", "invalid-value", (2, 18), ""),
         (
-            "upstream:\n  proxy: http://10.0.0.1:3128\n",
+            "upstream:\n  proxy: socks5://10.0.0.1:1080\n",
             "invalid-value",
             (2, 10),
-            "not supported yet",
+            "http:// or https://",
+        ),
+        (
+            "upstream:\n  proxy: http://user:secret@10.0.0.1:3128\n",
+            "invalid-value",
+            (2, 10),
+            "`proxy_credentials`",
+        ),
+        (
+            "upstream:\n  proxy: http://10.0.0.1:3128/path\n",
+            "invalid-value",
+            (2, 10),
+            "no path",
+        ),
+        (
+            "upstream:\n  no_proxy: ['*']\n",
+            "invalid-value",
+            (2, 13),
+            "leave `upstream.proxy` out",
+        ),
+        ("upstream:\n  proxy_credentials: file\n", "invalid-value", (2, 22), "no `proxy`"),
+        (
+            "upstream:\n  proxy: http://10.0.0.1:3128\n  proxy_credentials: file\n",
+            "invalid-value",
+            (3, 22),
+            "sent in clear",
         ),
         (
             "upstream:\n  hosts: { 127.0.0.1: [192.0.2.1] }\n",

@@ -7,13 +7,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pingora::connectors::ConnectorOptions;
-use pingora::connectors::http::v2::Connector;
+use pingora::connectors::http::v2::Connector as Connections;
+use pingora::connectors::{ConnectorOptions, TransportConnector};
 use pingora::upstreams::peer::HttpPeer;
 use thiserror::Error;
-use tollgate_policy::Host;
+use tollgate_policy::{Authority, Host};
 
 use super::destination::{Destination, Security};
+use super::upstream_proxy::{UpstreamProxy, Way};
 use crate::settings::Limits;
 
 /// Streams on one origin connection.
@@ -30,16 +31,60 @@ pub enum ConnectorError {
     Roots(#[from] std::io::Error),
 }
 
+/// What all tunnels share: connections to origins that may be used again, and the proxy that they are made by, if there is one.
+pub struct Connector {
+    connections: Connections,
+    proxy: Option<Arc<UpstreamProxy>>,
+}
+
+impl Connector {
+    /// HTTP connections.
+    pub(super) fn http(&self) -> &Connections {
+        &self.connections
+    }
+
+    /// Connections of any kind.
+    pub(super) fn transport(&self) -> &TransportConnector {
+        self.connections.transport()
+    }
+
+    /// The way to a judged address by the upstream proxy; `None`: straight.
+    pub(super) fn way(&self, authority: &Authority, address: IpAddr) -> Option<Way> {
+        self.proxy.as_ref()?.way(authority, address)
+    }
+}
+
+#[cfg(test)]
+impl Connector {
+    /// Straight.
+    pub(crate) fn with(options: ConnectorOptions) -> Self {
+        Connector {
+            connections: Connections::new(Some(options)),
+            proxy: None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Default for Connector {
+    fn default() -> Self {
+        Connector::with(ConnectorOptions::new(1))
+    }
+}
+
 /// Builds the connector that all tunnels share. `roots_pem` holds every root an origin may chain to (system and extra ones); with
 /// none, every origin's certificate fails to verify, which is the safe direction.
-pub fn connector(roots_pem: &str, limits: &Limits) -> Result<Arc<Connector>, ConnectorError> {
+pub fn connector(roots_pem: &str, proxy: Option<Arc<UpstreamProxy>>, limits: &Limits) -> Result<Arc<Connector>, ConnectorError> {
     let mut options = ConnectorOptions::new(limits.pool_connections);
     // pingora takes roots as a file and panics where the platform has none; so it always gets a file of ours.
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(roots_pem.as_bytes())?;
     file.flush()?;
     options.ca_file = file.path().to_str().map(str::to_owned);
-    Ok(Arc::new(Connector::new(Some(options))))
+    Ok(Arc::new(Connector {
+        connections: Connections::new(Some(options)),
+        proxy,
+    }))
 }
 
 /// Keeps pooled connections of different callers apart: a connection authenticated for one is never lent to another.
@@ -56,7 +101,7 @@ impl PoolGroup {
 }
 
 /// Describes one judged address to pingora.
-pub(super) fn peer(destination: &Destination, address: IpAddr, group: PoolGroup, connect: Duration) -> HttpPeer {
+pub(super) fn peer(connector: &Connector, destination: &Destination, address: IpAddr, group: PoolGroup, connect: Duration) -> HttpPeer {
     let authority = destination.authority();
     let tls = destination.security() == Security::Tls;
     // An empty SNI silently disables all verification in pingora's rustls connector; an IP literal works as a name.
@@ -72,8 +117,14 @@ pub(super) fn peer(destination: &Destination, address: IpAddr, group: PoolGroup,
         peer.options.h2_stream_window_size = Some(H2_STREAM_WINDOW);
         peer.options.h2_connection_window_size = Some(H2_CONNECTION_WINDOW);
     }
+    set_way(&mut peer, connector.way(authority, address));
     peer.group_key = group.0;
     peer.options.connection_timeout = Some(connect);
     peer.options.total_connection_timeout = Some(connect);
     peer
+}
+
+/// Lets pingora connect by the upstream proxy.
+pub(super) fn set_way(peer: &mut HttpPeer, way: Option<Way>) {
+    peer.options.custom_l4 = way.map(|way| Arc::new(way) as Arc<_>);
 }

@@ -22,13 +22,13 @@ use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
 use pingora::ErrorType;
-use pingora::connectors::http::v2::Connector;
 use pingora::protocols::Stream;
 use pingora::upstreams::peer::HttpPeer;
 use thiserror::Error;
 use tokio::time::Instant;
 use tollgate_policy::Host;
 
+use super::connector::{self, Connector};
 use super::destination::{Destination, Security};
 use super::resolve::{ResolveError, Resolver};
 
@@ -182,7 +182,8 @@ impl Fetcher {
         if name.is_empty() {
             return Err(FetchError::Tls);
         }
-        let peer = HttpPeer::new(address, destination.security() == Security::Tls, name);
+        let mut peer = HttpPeer::new(address, destination.security() == Security::Tls, name);
+        connector::set_way(&mut peer, self.connector.way(destination.authority(), address.ip()));
         self.connector
             .transport()
             .new_stream(&peer)

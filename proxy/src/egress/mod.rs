@@ -9,9 +9,10 @@ pub mod fetch;
 pub mod origin;
 pub mod resolve;
 pub(crate) mod session;
+pub mod upstream_proxy;
 pub(crate) mod wire;
 
-pub use connector::PoolGroup;
+pub use connector::{Connector, PoolGroup};
 pub use destination::{Destination, Security};
 pub use origin::{ClientProtocol, Origin};
 pub use resolve::{ResolveError, Resolver};

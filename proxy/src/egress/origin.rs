@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use pingora::connectors::http::v2::{ConnectionRef, Connector};
+use pingora::connectors::http::v2::ConnectionRef;
 use pingora::protocols::Stream;
 use pingora::protocols::http::client::HttpSession as ClientSession;
 use pingora::protocols::http::v1::client::HttpSession as H1Client;
@@ -16,7 +16,7 @@ use pingora::upstreams::peer::{HttpPeer, Peer};
 use pingora::{Error, ErrorType, Result};
 use tokio::io::AsyncReadExt;
 
-use super::connector::{self, PoolGroup};
+use super::connector::{self, Connector, PoolGroup};
 use super::destination::{Destination, Security};
 use super::session::OriginSession;
 use super::wire::{Pace, SharedWire, Transport, Wire};
@@ -89,7 +89,7 @@ impl Origin {
     ) -> Arc<Self> {
         let peers = addresses
             .iter()
-            .map(|address| connector::peer(&destination, *address, group, limits.connect))
+            .map(|address| connector::peer(&connector, &destination, *address, group, limits.connect))
             .collect();
         Arc::new(Origin {
             destination,
@@ -168,7 +168,7 @@ impl Origin {
         for peer in &self.peers {
             if need == Need::Any
                 && self.wants_h2()
-                && let Ok(Some(stream)) = self.connector.reused_http_session(peer).await
+                && let Ok(Some(stream)) = self.connector.http().reused_http_session(peer).await
             {
                 return Ok(Some(self.adopt(stream)));
             }
@@ -185,11 +185,13 @@ impl Origin {
         let dialled = if need == Need::Upgradable {
             self.dial_h1(peer).await?
         } else if self.wants_h2() {
-            self.connector.new_http_session::<_, ()>(peer).await?
+            self.connector.http().new_http_session::<_, ()>(peer).await?
         } else {
             match self.dial_h1(peer).await {
                 // An origin that takes only HTTP/2 refuses the handshake (RFC 7301 section 3.2).
-                Err(error) if *error.etype() == ErrorType::TLSHandshakeFailure => self.connector.new_http_session::<_, ()>(peer).await?,
+                Err(error) if *error.etype() == ErrorType::TLSHandshakeFailure => {
+                    self.connector.http().new_http_session::<_, ()>(peer).await?
+                }
                 dialled => dialled?,
             }
         };
@@ -244,6 +246,10 @@ impl Drop for Origin {
     /// The tunnel is over: what is left goes to the pool that all tunnels share.
     fn drop(&mut self) {
         let Some(peer) = self.peers.first() else { return };
+        // The pool tells connections by the address at their other end, which is the upstream proxy's for all that it made.
+        if peer.options.custom_l4.is_some() {
+            return;
+        }
         for stream in self.lock_h1().drain(..) {
             self.connector
                 .transport()
@@ -254,7 +260,7 @@ impl Drop for Origin {
         if let Some(connection) = connection
             && let Some(Ok(Some(stream))) = connection.spawn_stream().now_or_never()
         {
-            self.connector.release_http_session(stream, peer, Some(self.pool_idle));
+            self.connector.http().release_http_session(stream, peer, Some(self.pool_idle));
         }
     }
 }

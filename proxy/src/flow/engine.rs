@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use pingora::connectors::http::v2::Connector;
 use pingora::protocols::Stream;
 use pingora::protocols::http::ServerSession;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,7 +15,7 @@ use super::connection::{Client, Connection};
 use super::record::Record;
 use crate::audit::{Adapter, Process, Protocol, Sink};
 use crate::credentials::CredentialStore;
-use crate::egress::{ClientProtocol, Destination, Origin, PoolGroup, ResolveError, Resolver};
+use crate::egress::{ClientProtocol, Connector, Destination, Origin, PoolGroup, ResolveError, Resolver};
 use crate::gate::{Caller, Denial, Gate, Layer, Route, Ruleset};
 use crate::identity::{ClientProcess, Identities, IdentityError};
 use crate::metrics::Metrics;

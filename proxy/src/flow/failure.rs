@@ -3,6 +3,7 @@
 use pingora::{Error, ErrorSource, ErrorType};
 use tollgate_policy::Reason;
 
+use crate::egress::upstream_proxy::ChainError;
 use crate::gate::Denial;
 
 /// What stops an exchange.
@@ -40,14 +41,18 @@ pub(crate) enum Broken {
 /// Judges a broken exchange. The texts are ours: pingora's errors quote bytes of the request.
 pub(crate) fn judge(error: &Error) -> Broken {
     use ErrorType::{
-        ConnectTimedout, ConnectionClosed, H2Error, HTTPStatus, InvalidCert, InvalidHTTPHeader, ReadTimedout, TLSHandshakeFailure,
-        TLSHandshakeTimedout, WriteError, WriteTimedout,
+        ConnectProxyFailure, ConnectTimedout, ConnectionClosed, H2Error, HTTPStatus, InvalidCert, InvalidHTTPHeader, ReadTimedout,
+        TLSHandshakeFailure, TLSHandshakeTimedout, WriteError, WriteTimedout,
     };
     let answer = |reason, detail: &str| Broken::Answer(Denial::new(reason, detail));
     match (error.esource(), error.etype()) {
         (ErrorSource::Upstream, ConnectTimedout | TLSHandshakeTimedout) => {
             answer(Reason::UpstreamTimeout, "the origin could not be connected to in time")
         }
+        (ErrorSource::Upstream, ConnectProxyFailure) => match ChainError::of(error) {
+            Some(error) => answer(Reason::UpstreamUnreachable, &error.to_string()),
+            None => answer(Reason::UpstreamUnreachable, "the upstream proxy gave no connection"),
+        },
         (ErrorSource::Upstream, ReadTimedout | WriteTimedout) => answer(Reason::UpstreamTimeout, "the origin did not answer in time"),
         (ErrorSource::Upstream, TLSHandshakeFailure | InvalidCert) => answer(
             Reason::UpstreamTlsInvalid,

@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 use tollgate_policy::{Authority, Host, Reason};
 
 use super::sniff::{Speech, sniff};
+use crate::egress::dial::Dialled;
 use crate::flow::{Traffic, copy_both_ways};
 use crate::gate::Denial;
 
@@ -32,7 +33,7 @@ pub(super) enum FirstFlight<'a> {
 /// Joins both ends until one has ended, or nothing has moved for `idle`.
 pub(super) async fn pass(
     client: &mut TcpStream,
-    origin: &mut TcpStream,
+    origin: &mut Dialled,
     mut flight: BytesMut,
     first: FirstFlight<'_>,
     idle: Duration,
@@ -63,7 +64,7 @@ impl From<io::Error> for Stopped {
 
 async fn hold_first_flight(
     client: &mut TcpStream,
-    origin: &mut TcpStream,
+    origin: &mut Dialled,
     flight: &mut BytesMut,
     first: FirstFlight<'_>,
     idle: Duration,

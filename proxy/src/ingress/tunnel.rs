@@ -21,7 +21,7 @@ use super::sniff::{Speech, sniff};
 use super::tls::{self, TlsError};
 use super::{Ingress, h1, h2};
 use crate::audit::{Adapter, Protocol};
-use crate::egress::dial::{self, DialError};
+use crate::egress::dial::{self, DialError, Dialled};
 use crate::egress::wire::{Pace, Rewind, Transport, Wire};
 use crate::egress::{ClientProtocol, Destination, Security};
 use crate::flow::{Client, Connection, Record, last_words};
@@ -40,7 +40,7 @@ pub(super) struct Tunnel {
     /// Whether bytes that are neither TLS nor HTTP may pass.
     unreadable: Unreadable,
     /// Dialled where bytes may pass unread, before the 200, so that a failure has a status.
-    upstream: Option<TcpStream>,
+    upstream: Option<Dialled>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub(super) async fn open(
     let unreadable = if passes { Unreadable::Passes } else { Unreadable::IsRefused };
     let upstream = match unreadable {
         Unreadable::Passes => {
-            let dialling = dial::dial(&addresses, authority.port, engine.limits.connect);
+            let dialling = dial::dial(&engine.connector, &authority, &addresses, engine.limits.connect);
             Some(record.wait(dialling).await.map_err(|error| not_dialled(&authority, &error))?)
         }
         Unreadable::IsRefused => None,
@@ -114,6 +114,7 @@ pub(super) async fn open(
 fn not_dialled(authority: &Authority, error: &DialError) -> Denial {
     match error {
         DialError::Timeout => Denial::new(Reason::UpstreamTimeout, format!("{authority} could not be connected to in time")),
+        DialError::Chain(error) => Denial::new(Reason::UpstreamUnreachable, format!("{authority}: {error}")),
         DialError::Refused(_) => Denial::new(Reason::UpstreamUnreachable, format!("{authority} could not be connected to")),
     }
 }

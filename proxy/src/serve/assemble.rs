@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use pingora::connectors::http::v2::Connector;
 use tollgate_certs::{LeafCache, TrustBundle};
 use tollgate_policy::{LoopbackDial, Policy};
 
+use super::chain::upstream_proxy;
 use super::roots::{Certificates, certificates};
 use super::{Settings, StartError};
 use crate::audit::vocabulary::Vocabulary;
@@ -15,7 +15,7 @@ use crate::audit::{Output, SignatureOutcome, Sink};
 use crate::config::Config;
 use crate::credentials::CredentialStore;
 use crate::egress::fetch::Fetcher;
-use crate::egress::{Resolver, connector};
+use crate::egress::{Connector, Resolver, connector};
 use crate::flow::backend_label;
 use crate::flow::{Binaries, Engine};
 use crate::gate::payment::StoreStatus;
@@ -45,8 +45,9 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
         roots_pem,
         folder,
     } = certificates(&config.tls)?;
-    let connector = connector::connector(&roots_pem, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
     let resolver = resolver(config);
+    let proxy = upstream_proxy(&config.upstream, &roots_pem, &resolver)?;
+    let connector = connector::connector(&roots_pem, proxy, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
     let signer = signer(config, &connector, &resolver)?;
     let gate = gate(settings, &connector, &resolver)?.remembering(replay_memory(config)?);
     let assets = gate

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod agreement;
 mod assemble;
+mod chain;
 mod descriptors;
 mod judged;
 mod kill_switch;
@@ -37,6 +38,7 @@ use crate::gate::rail::RailsError;
 use crate::ingress::{Ingress, ListenError, Listener, Workers};
 use crate::settings::Closer;
 
+pub use chain::ChainSetupError;
 pub use judged::Judged;
 use kill_switch::KillSwitch;
 pub use policy_file::PolicyFile;
@@ -87,6 +89,9 @@ pub enum StartError {
     /// `payments.signer:`.
     #[error("payments.signer: {0}")]
     Signer(#[from] crate::signer::SignerError),
+    /// `upstream:`.
+    #[error("upstream.{0}")]
+    Chain(#[from] ChainSetupError),
     /// `credentials:`.
     #[error("credentials: {0}")]
     Credentials(#[from] CredentialLoadError),

@@ -42,7 +42,7 @@ impl Rehearsal {
         let config = &settings.config;
         let resolver = assemble::resolver(config);
         // No roots: nothing is dialled, and if it were, nothing would verify.
-        let connector = connector::connector("", &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
+        let connector = connector::connector("", None, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
         let gate = assemble::gate(settings, &connector, &resolver)?;
         gate.set_own_addresses(
             [config.listen.proxy, config.listen.admin]

@@ -38,6 +38,8 @@ switches! {
     allow_loopback => "the sandbox may reach services on this host's loopback, where the policy lists them";
     /// The `binaries` of the policy are not looked at.
     ignore_binaries => "every process may use every endpoint, whatever its `binaries` say";
+    /// The upstream proxy gets its credentials over a connection without TLS.
+    proxy_credentials_in_clear => "whoever is on the way to the upstream proxy can read its credentials";
 }
 
 impl Insecure {

@@ -5,9 +5,11 @@
 mod closers;
 mod insecure;
 mod limits;
+mod private_file;
 pub mod schema;
 pub mod units;
 
 pub use closers::{Closer, Closers};
 pub use insecure::{Insecure, Weakening};
 pub use limits::{LimitRow, Limits, Unit};
+pub use private_file::{PrivateFileError, read_private_file};

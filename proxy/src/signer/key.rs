@@ -2,10 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -14,36 +11,16 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use super::{KeyHolder, Order, SigningError};
+use crate::settings::{PrivateFileError, read_private_file};
 use crate::x402::claim::EvmAddress;
 use crate::x402::signature::{Signature, address_of};
-
-/// No honest key file is larger.
-const LARGEST: usize = 4_096;
-/// What a file must not grant: anything to the group or to others.
-const OTHERS: u32 = 0o077;
 
 /// Why there is no key. Never says anything of what was read.
 #[derive(Debug, Error)]
 pub enum KeyError {
-    /// The file cannot be opened or read.
-    #[error("the key file {path} cannot be read: {source}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A directory, a pipe, a device.
-    #[error("the key file {0} is no regular file")]
-    NoFile(String),
-    /// Its mode.
-    #[error("the key file {path} may be read by others than its owner (mode {mode:04o}); write `chmod 600 {path}`")]
-    Exposed {
-        /// The file.
-        path: String,
-        /// Its permissions.
-        mode: u32,
-    },
+    /// The file.
+    #[error("the signer's key: {0}")]
+    File(#[from] PrivateFileError),
     /// The environment variable.
     #[error("the environment variable `{0}` for the signer's key is not set")]
     NotSet(String),
@@ -70,22 +47,9 @@ impl fmt::Debug for LocalKey {
 }
 
 impl LocalKey {
-    /// Reads a file that only its owner may read. The open file is looked at, not its name: it could be exchanged in between.
+    /// Reads a file that only its owner may read.
     pub fn from_file(path: &Path, wallet: EvmAddress) -> Result<Self, KeyError> {
-        let shown = || path.display().to_string();
-        let unreadable = |source| KeyError::Unreadable { path: shown(), source };
-        let file = File::open(path).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
-        if !metadata.is_file() {
-            return Err(KeyError::NoFile(shown()));
-        }
-        if metadata.mode() & OTHERS != 0 {
-            let mode = metadata.mode() & 0o7777;
-            return Err(KeyError::Exposed { path: shown(), mode });
-        }
-        let mut text = Zeroizing::new(Vec::with_capacity(LARGEST));
-        file.take(LARGEST as u64).read_to_end(&mut text).map_err(unreadable)?;
-        Self::parse(&text, wallet)
+        Self::parse(&read_private_file(path)?, wallet)
     }
 
     /// Takes the value of an environment variable.

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pingora::connectors::http::v2::Connector;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::audit::SignatureOutcome::{Invalid, Refused, Unavailable};
 use crate::egress::Resolver;
 use crate::egress::fetch::scripted::{ScriptedServer, Step};
+use crate::settings::PrivateFileError;
 use crate::verdict::sample;
 use crate::x402::eip712::{SigningDomains, TransferWithAuthorization};
 
@@ -42,10 +42,7 @@ pub(crate) fn order() -> Order {
 }
 
 fn fetcher() -> Fetcher {
-    Fetcher::new(
-        Arc::new(Connector::new(None)),
-        Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))),
-    )
+    Fetcher::new(Arc::default(), Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))))
 }
 
 fn open(section: Value, environment: &[(&str, &str)]) -> Result<Signer, SignerError> {
@@ -106,13 +103,22 @@ fn a_key_is_taken_from_its_owner_alone() {
         let opened = with_file(&path);
         assert_eq!(opened.is_ok(), fine, "{mode:o}");
         if let Err(error) = opened {
-            assert!(matches!(error, SignerError::Key(KeyError::Exposed { .. })), "{mode:o}: {error}");
+            assert!(
+                matches!(error, SignerError::Key(KeyError::File(PrivateFileError::Exposed { .. }))),
+                "{mode:o}: {error}"
+            );
             assert!(error.to_string().contains("chmod 600"), "{error}");
         }
     }
-    assert!(matches!(with_file(folder.path()), Err(SignerError::Key(KeyError::NoFile(_)))));
+    assert!(matches!(
+        with_file(folder.path()),
+        Err(SignerError::Key(KeyError::File(PrivateFileError::NoFile(_))))
+    ));
     let missing = with_file(&folder.path().join("nothing"));
-    assert!(matches!(missing, Err(SignerError::Key(KeyError::Unreadable { .. }))));
+    assert!(matches!(
+        missing,
+        Err(SignerError::Key(KeyError::File(PrivateFileError::Unreadable { .. })))
+    ));
 }
 
 #[test]

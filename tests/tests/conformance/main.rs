@@ -17,3 +17,4 @@ mod paths;
 mod reload;
 mod routes;
 mod upstream;
+mod upstream_proxy;

@@ -159,7 +159,26 @@ pub(super) fn upstream(default: &UpstreamConfig) -> Value {
                 "default": {},
                 "description": "Addresses of names that are not to be asked of DNS. What may be dialled is judged all the same.",
             },
-            "proxy": { "not": {}, "description": "Reserved for chaining to another proxy, which is not supported yet: refused." },
+            "proxy": {
+                "type": "string",
+                "pattern": "^https?://[^/?#@]+/?$",
+                "description": "Another proxy, by whose CONNECT every connection is made.",
+            },
+            "proxy_credentials": {
+                "type": ["string", "null"],
+                "description": "A file that only its owner may read, with one line `user:password` for the proxy.",
+            },
+            "proxy_connect": {
+                "enum": ["address", "name"],
+                "default": "address",
+                "description": "What the proxy is asked to connect to: the address that was judged, or the name, which it resolves itself.",
+            },
+            "no_proxy": {
+                "type": "array",
+                "items": { "type": "string" },
+                "default": [],
+                "description": "Destinations that are dialled without the proxy: names, `*.` and a name, addresses, CIDR ranges. Loopback always is.",
+            },
             "connect_timeout": connect,
         }),
     )

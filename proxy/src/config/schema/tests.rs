@@ -196,7 +196,7 @@ fn broken_files_are_invalid_and_refused() {
         "payments: { schemes: [permit] }",
         "payments: { pins: [ { method: GET, url: 'https://a.example.com/' } ] }",
         "rails: { hosts: rail.example.com }",
-        "upstream: { proxy: 'http://proxy.example.com:3128' }",
+        "upstream: { proxy: 'socks5://proxy.example.com:1080' }",
         "upstream: { hosts: { a.example.com: [] } }",
         "upstream: { hosts: { a.example.com: [ b.example.com ] } }",
         "upstream: { connect_timeout: 5 }",

@@ -27,7 +27,7 @@ fn resolver() -> Arc<Resolver> {
 }
 
 fn fetcher() -> Fetcher {
-    Fetcher::new(Arc::new(Connector::new(Some(ConnectorOptions::new(1)))), resolver())
+    Fetcher::new(Arc::default(), resolver())
 }
 
 fn request(security: Security, host: &str, port: u16) -> Request {
@@ -239,7 +239,7 @@ impl Authorities {
         std::io::Write::write_all(&mut file, self.pem.as_bytes()).unwrap();
         let mut options = ConnectorOptions::new(1);
         options.ca_file = Some(file.path().to_str().unwrap().to_owned());
-        Fetcher::new(Arc::new(Connector::new(Some(options))), resolver())
+        Fetcher::new(Arc::new(Connector::with(options)), resolver())
     }
 }
 

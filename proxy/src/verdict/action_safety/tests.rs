@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pingora::connectors::http::v2::Connector;
 use serde_json::{Value, json};
 
 use super::super::sample;
@@ -20,10 +19,7 @@ fn config(share_with: &str, access: &str) -> Result<ActionSafetyConfig, String> 
 }
 
 fn backend(service: &str) -> ActionSafety {
-    let fetcher = Fetcher::new(
-        Arc::new(Connector::new(None)),
-        Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))),
-    );
+    let fetcher = Fetcher::new(Arc::default(), Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))));
     let service: ServiceUrl = service.parse().unwrap();
     ActionSafety {
         fetcher,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use pingora::connectors::http::v2::Connector;
 use serde_json::Value;
 use tollgate_policy::Reason;
 
@@ -30,10 +29,7 @@ pub(super) fn vector(name: &str) -> Value {
 }
 
 pub(super) fn fetcher() -> Fetcher {
-    Fetcher::new(
-        Arc::new(Connector::new(None)),
-        Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))),
-    )
+    Fetcher::new(Arc::default(), Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))))
 }
 
 async fn ask(fetcher: &Fetcher, server: &ScriptedServer, question: &Question, timeout: Duration) -> Result<Answer, Failure> {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use pingora::connectors::http::v2::Connector;
 use tollgate_policy::Reason;
 
 use super::*;
@@ -15,10 +14,7 @@ fn parse(text: &str) -> Result<VerdictConfig, String> {
 }
 
 fn fetcher() -> Fetcher {
-    Fetcher::new(
-        Arc::new(Connector::new(None)),
-        Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))),
-    )
+    Fetcher::new(Arc::default(), Arc::new(Resolver::new(HashMap::new(), Duration::from_secs(2))))
 }
 
 #[test]
