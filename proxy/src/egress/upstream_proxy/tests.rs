@@ -84,7 +84,7 @@ async fn every_other_answer_says_what_is_wrong() {
             outcome,
             Err(error),
             "{:?}",
-            String::from_utf8_lossy(&answer.get(..40).unwrap_or(answer))
+            String::from_utf8_lossy(answer.get(..40).unwrap_or(answer))
         );
     }
 }
