@@ -10,6 +10,8 @@ pub mod demo;
 
 pub mod serve;
 
+pub mod isolation;
+
 pub mod config;
 
 pub mod ingress;

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use clap::Args;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, set_dumpable_behavior};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tollgate_certs::{ClientEnvironment, DEFAULT_NO_PROXY};
@@ -14,6 +14,7 @@ use tollgate_certs::{ClientEnvironment, DEFAULT_NO_PROXY};
 use super::{CliError, Documents, Exit};
 use crate::audit::Output;
 use crate::config::ListenConfig;
+use crate::isolation::Sandbox;
 use crate::serve::Tollgate;
 use crate::signer::config::SignerConfig;
 
@@ -21,12 +22,20 @@ use crate::signer::config::SignerConfig;
 pub(super) struct Arguments {
     #[command(flatten)]
     documents: Documents,
+    /// Run the command in a network namespace of its own, with nothing in it but the proxy
+    #[arg(long)]
+    isolate: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, num_args = 1.., value_names = ["COMMAND", "ARG"])]
     command: Vec<OsString>,
 }
 
-pub(super) fn run(Arguments { documents, command }: Arguments) -> Result<Exit, CliError> {
+pub(super) fn run(arguments: Arguments) -> Result<Exit, CliError> {
+    let Arguments {
+        documents,
+        isolate,
+        command,
+    } = arguments;
     let mut settings = documents.settings()?;
     if settings.config.listen == ListenConfig::default() {
         // Several commands may run side by side, each behind a proxy of its own.
@@ -44,27 +53,49 @@ pub(super) fn run(Arguments { documents, command }: Arguments) -> Result<Exit, C
     let signer = settings.config.payments.signer.iter();
     let secrets: Vec<String> = signer.flat_map(SignerConfig::secret_variables).map(str::to_owned).collect();
     super::runtime()?.block_on(async {
-        let tollgate = Tollgate::start(settings).await?;
+        let (tollgate, place) = if isolate {
+            let (sandbox, listener) = Sandbox::open(&command, settings.config.listen.proxy.port(), &secrets).await?;
+            let tollgate = Tollgate::start_inside(settings, listener, sandbox.pid()).await?;
+            // One user's processes may look into each other: the command would get at our network by way of our memory.
+            set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| CliError::Runtime(error.into()))?;
+            (tollgate, Place::Inside(sandbox))
+        } else {
+            (Tollgate::start(settings).await?, Place::Beside)
+        };
         let trust = tollgate.trust();
         let proxy = format!("http://{}", tollgate.proxy());
         let environment = ClientEnvironment::new(&proxy, &trust.ca, &trust.bundle, no_proxy).map_err(|e| CliError::Usage(e.to_string()))?;
-        let Some((program, arguments)) = command.split_first() else {
-            return Err(CliError::Usage("no command".to_owned()));
+        let variables: Vec<(&str, &str)> = environment.variables().iter().map(|v| (v.name, &*v.value)).collect();
+        let child = match place {
+            Place::Inside(sandbox) => sandbox.enter(&variables)?,
+            Place::Beside => beside(&command, &variables, &secrets)?,
         };
-        let mut child = Command::new(program);
-        child
-            .args(arguments)
-            .envs(environment.variables().iter().map(|variable| (variable.name, &variable.value)));
-        for secret in &secrets {
-            child.env_remove(secret);
-        }
-        let child = child.kill_on_drop(true).spawn();
-        let child = child.map_err(|source| CliError::Command {
-            program: program.display().to_string(),
-            source,
-        })?;
         let status = tollgate.serve_until(wait(child)).await.map_err(CliError::Runtime)?;
         Ok(Exit::Child(code(status)))
+    })
+}
+
+/// Where the command runs.
+enum Place {
+    /// In our own network namespace.
+    Beside,
+    /// In one of its own.
+    Inside(Sandbox),
+}
+
+fn beside(command: &[OsString], variables: &[(&str, &str)], secrets: &[String]) -> Result<Child, CliError> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(CliError::Usage("no command".to_owned()));
+    };
+    let mut child = Command::new(program);
+    child.args(arguments).envs(variables.iter().copied());
+    for secret in secrets {
+        child.env_remove(secret);
+    }
+    let child = child.kill_on_drop(true).spawn();
+    child.map_err(|source| CliError::Command {
+        program: program.display().to_string(),
+        source,
     })
 }
 

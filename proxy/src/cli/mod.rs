@@ -10,6 +10,7 @@ mod documents;
 mod env;
 mod exec;
 mod explain;
+mod inside;
 mod output;
 mod policy_text;
 mod run;
@@ -25,6 +26,7 @@ use thiserror::Error;
 use crate::cases::CasesError;
 use crate::config::ConfigError;
 use crate::demo::DemoError;
+use crate::isolation::IsolationError;
 use crate::logging::{self, LogFormat, LoggingError};
 use crate::serve::{RehearsalError, StartError, Unreadable};
 
@@ -90,6 +92,9 @@ pub enum CliError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The command's own network namespace.
+    #[error("tollgate: error[isolate]: {0}")]
+    Isolation(#[from] IsolationError),
     /// The runtime, signals or a child process.
     #[error("tollgate: error[runtime]: {0}")]
     Runtime(#[source] std::io::Error),
@@ -135,6 +140,8 @@ enum Command {
     Run(run::Arguments),
     /// Run a command behind the proxy
     Exec(exec::Arguments),
+    #[command(hide = true)]
+    Inside(inside::Arguments),
     /// Print the environment that makes clients use the proxy and trust its certificate
     Env(env::Arguments),
     /// Look for mistakes in policies: exit 0 if there are none, 1 if there are, 2 if a file can't be read
@@ -186,6 +193,7 @@ fn dispatch(command: Command) -> Result<Exit, CliError> {
     match command {
         Command::Run(arguments) => run::run(arguments),
         Command::Exec(arguments) => exec::run(arguments),
+        Command::Inside(arguments) => inside::run(&arguments),
         Command::Env(arguments) => env::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use super::ledger::BinaryLedger;
 use super::procfs::{self, Executable, Process};
-use super::socket::{self, ClientSocket};
+use super::socket::{self, ClientSocket, Network};
 use super::{ClientProcess, IdentityError};
 
 /// How far up the tree a process may be vouched for.
@@ -47,8 +47,8 @@ impl Attributed {
 }
 
 /// The process behind each of `connections`, in their order, with one look at all processes.
-pub(super) fn attribute(connections: &[Connection]) -> Vec<Result<Attributed, IdentityError>> {
-    let sockets: Vec<Option<ClientSocket>> = connections.iter().map(|c| socket::find(c.client, c.listener)).collect();
+pub(super) fn attribute(network: Network, connections: &[Connection]) -> Vec<Result<Attributed, IdentityError>> {
+    let sockets: Vec<Option<ClientSocket>> = connections.iter().map(|c| socket::find(network, c.client, c.listener)).collect();
     let wanted: HashSet<u64> = sockets.iter().flatten().map(|socket| socket.inode).collect();
     let owners = if wanted.is_empty() {
         Ok(HashMap::new())

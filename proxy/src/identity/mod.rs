@@ -25,6 +25,7 @@ use tollgate_policy::Reason;
 
 pub use ledger::{BinaryLedger, Change};
 pub use service::Identities;
+pub use socket::Network;
 
 /// The process behind a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +112,7 @@ impl IdentityError {
 /// Blocks: a look at every process, and the first time a binary is seen, the reading of it. On a runtime use [`Identities`].
 pub fn identify(client: SocketAddr, listener: SocketAddr, ledger: &BinaryLedger) -> Result<ClientProcess, IdentityError> {
     let connection = attribute::Connection { client, listener };
-    let mut answers = attribute::attribute(&[connection]);
+    let mut answers = attribute::attribute(Network::Ours, &[connection]);
     answers.pop().unwrap_or(Err(IdentityError::NoSocket))?.vouch(ledger)
 }
 

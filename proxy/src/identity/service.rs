@@ -11,6 +11,7 @@ use std::{io, thread};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::attribute::{Attributed, Connection, attribute};
+use super::socket::Network;
 use super::{BinaryLedger, ClientProcess, IdentityError};
 
 /// Connections that may wait for the next look.
@@ -44,12 +45,12 @@ impl std::fmt::Debug for Ask {
 }
 
 impl Identities {
-    /// Starts the thread that looks.
-    pub fn start(ledger: Arc<BinaryLedger>) -> io::Result<Self> {
+    /// Starts the thread that looks, for clients in `network`.
+    pub fn start(ledger: Arc<BinaryLedger>, network: Network) -> io::Result<Self> {
         let (asks, waiting) = mpsc::channel(QUEUE);
         thread::Builder::new()
             .name("tollgate-identity".into())
-            .spawn(move || look(waiting))?;
+            .spawn(move || look(network, waiting))?;
         Ok(Self {
             asks,
             readers: Arc::new(Semaphore::new(READERS)),
@@ -89,13 +90,13 @@ impl Identities {
     }
 }
 
-fn look(mut waiting: mpsc::Receiver<Ask>) {
+fn look(network: Network, mut waiting: mpsc::Receiver<Ask>) {
     let mut asks = Vec::with_capacity(BATCH);
     while waiting.blocking_recv_many(&mut asks, BATCH) > 0 {
         asks.retain(|ask| !ask.answer.is_closed());
         let connections: Vec<_> = asks.iter().map(|ask| ask.connection).collect();
         let started = Instant::now();
-        for (ask, answer) in asks.drain(..).zip(attribute(&connections)) {
+        for (ask, answer) in asks.drain(..).zip(attribute(network, &connections)) {
             // Whoever no longer waits does not need it.
             let _ = ask.answer.send(answer);
         }

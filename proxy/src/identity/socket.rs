@@ -23,14 +23,24 @@ pub(super) struct ClientSocket {
     pub(super) uid: u32,
 }
 
-/// The client's end of the connection from `client` to `listener`, if it is a socket of this network namespace.
-pub(super) fn find(client: SocketAddr, listener: SocketAddr) -> Option<ClientSocket> {
+/// Whose sockets clients have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// Those of our own network namespace.
+    #[default]
+    Ours,
+    /// Those of the namespace that this process is in. Its tables are read: the kernel answers for the namespace of the asking socket only.
+    OfProcess(u32),
+}
+
+/// The client's end of the connection from `client` to `listener`, if it is a socket of that network namespace.
+pub(super) fn find(network: Network, client: SocketAddr, listener: SocketAddr) -> Option<ClientSocket> {
     static KERNEL_ANSWERS: LazyLock<bool> = LazyLock::new(kernel_answers);
     let (client, listener) = (canonical(client), canonical(listener));
-    if *KERNEL_ANSWERS {
-        ask_kernel(client, listener).ok()
-    } else {
-        read_tables(client, listener)
+    match network {
+        Network::Ours if *KERNEL_ANSWERS => ask_kernel(client, listener).ok(),
+        Network::Ours => read_tables("/proc/thread-self/net", client, listener),
+        Network::OfProcess(pid) => read_tables(&format!("/proc/{pid}/net"), client, listener),
     }
 }
 
@@ -112,16 +122,14 @@ fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip(), address.port())
 }
 
-fn read_tables(client: SocketAddr, listener: SocketAddr) -> Option<ClientSocket> {
+fn read_tables(folder: &str, client: SocketAddr, listener: SocketAddr) -> Option<ClientSocket> {
     // An IPv6 socket may carry an IPv4 connection, so both tables are read for both kinds.
-    ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
-        .iter()
-        .find_map(|table| {
-            let lines = BufReader::new(std::fs::File::open(table).ok()?).lines();
-            lines
-                .map_while(Result::ok)
-                .find_map(|line| read_row(&line, plain(client), plain(listener)))
-        })
+    ["tcp", "tcp6"].iter().find_map(|table| {
+        let lines = BufReader::new(std::fs::File::open(format!("{folder}/{table}")).ok()?).lines();
+        lines
+            .map_while(Result::ok)
+            .find_map(|line| read_row(&line, plain(client), plain(listener)))
+    })
 }
 
 /// One row of `/proc/net/tcp` or `tcp6` (Linux, `Documentation/networking/proc_net_tcp.rst`), if it is this connection's.

@@ -250,7 +250,7 @@ fn a_policys_symbolic_link_is_its_target() {
 
 #[tokio::test]
 async fn many_connections_at_once_are_each_told_apart() {
-    let identities = Identities::start(Arc::default()).unwrap();
+    let identities = Identities::start(Arc::default(), Network::Ours).unwrap();
     let (listener, port) = listener();
     let children: Vec<_> = (0..8).map(|_| Running::bash(&bash(), CONNECT, port)).collect();
     let connections: Vec<_> = (0..8).map(|_| accepted(&listener)).collect();
@@ -275,7 +275,7 @@ async fn many_connections_at_once_are_each_told_apart() {
 
 #[tokio::test]
 async fn a_flood_is_refused_and_not_queued_without_end() {
-    let identities = Identities::start(Arc::default()).unwrap();
+    let identities = Identities::start(Arc::default(), Network::Ours).unwrap();
     let nobody: SocketAddr = "127.0.0.1:9".parse().unwrap();
     let answers = futures::future::join_all((0..20_000).map(|_| identities.of(nobody, nobody))).await;
     let refused = answers

@@ -1,7 +1,7 @@
 //! Accepts client connections within limits, whatever happens to the ones before.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,6 +54,19 @@ impl Listener {
             Ok(Listener { socket, address })
         };
         bind().map_err(|source| ListenError { address, source })
+    }
+
+    /// Takes one that is bound already.
+    pub fn adopt(socket: std::net::TcpListener) -> Result<Self, ListenError> {
+        let address = socket.local_addr().unwrap_or_else(|_| (Ipv4Addr::UNSPECIFIED, 0).into());
+        let adopt = || {
+            socket.set_nonblocking(true)?;
+            Ok(Listener {
+                socket: TcpListener::from_std(socket)?,
+                address,
+            })
+        };
+        adopt().map_err(|source| ListenError { address, source })
     }
 
     /// The chosen address.

@@ -25,7 +25,7 @@ use crate::gate::payment::terms::Terms;
 use crate::gate::rail::Rails;
 use crate::gate::stanzas::Stanzas;
 use crate::gate::{Gate, Standing};
-use crate::identity::{BinaryLedger, Identities};
+use crate::identity::{BinaryLedger, Identities, Network};
 use crate::metrics::{BreakerState, MemoryState, Metrics};
 use crate::signer::Signer;
 use crate::verdict::config::Seating;
@@ -37,7 +37,7 @@ pub(super) struct Assembled {
     pub(super) folder: Option<tempfile::TempDir>,
 }
 
-pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
+pub(super) fn assemble(settings: &Settings, clients: Network) -> Result<Assembled, StartError> {
     let config = &settings.config;
     let Certificates {
         leaves,
@@ -62,7 +62,7 @@ pub(super) fn assemble(settings: &Settings) -> Result<Assembled, StartError> {
         gate: Arc::new(gate),
         resolver,
         connector,
-        identities: Identities::start(Arc::new(BinaryLedger::default())).map_err(StartError::Identity)?,
+        identities: Identities::start(Arc::new(BinaryLedger::default()), clients).map_err(StartError::Identity)?,
         credentials: CredentialStore::from_env(&config.credentials)?,
         signer,
         audit,

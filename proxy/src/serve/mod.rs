@@ -16,7 +16,7 @@ mod roots;
 mod signals;
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +35,7 @@ use crate::gate::Gate;
 use crate::gate::payment::terms::TermsError;
 use crate::gate::payment::{StoreFault, StoreStatus};
 use crate::gate::rail::RailsError;
+use crate::identity::Network;
 use crate::ingress::{Ingress, ListenError, Listener, Workers};
 use crate::settings::Closer;
 
@@ -136,9 +137,19 @@ impl Tollgate {
     /// Binds, loads and serves. A policy that cannot be loaded does not keep it from starting: everything is denied, and `/readyz`
     /// says why, until a good one is there.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
-        descriptors::raise_limit();
-        let assembled = assemble::assemble(&settings)?;
         let listener = Listener::bind(settings.config.listen.proxy)?;
+        Self::start_on(settings, listener, Network::Ours).await
+    }
+
+    /// The same for clients in another network namespace, which `listener` is in.
+    pub async fn start_inside(settings: Settings, listener: TcpListener, sandbox: u32) -> Result<Self, StartError> {
+        let listener = Listener::adopt(listener)?;
+        Self::start_on(settings, listener, Network::OfProcess(sandbox)).await
+    }
+
+    async fn start_on(settings: Settings, listener: Listener, clients: Network) -> Result<Self, StartError> {
+        descriptors::raise_limit();
+        let assembled = assemble::assemble(&settings, clients)?;
         let address = settings.config.listen.admin;
         let admin_error = |source| StartError::Admin { address, source };
         let admin = Admin::bind(address, settings.config.limits.admin_connections)

@@ -25,10 +25,15 @@ fn inode(stream: &TcpStream) -> u64 {
 }
 
 type Lookup = fn(SocketAddr, SocketAddr) -> Option<ClientSocket>;
-const LOOKUPS: [(&str, Lookup); 3] = [
-    ("find", find),
+const LOOKUPS: [(&str, Lookup); 4] = [
+    ("find", |client, listener| find(Network::Ours, client, listener)),
+    ("our own tables", |client, listener| {
+        find(Network::OfProcess(std::process::id()), client, listener)
+    }),
     ("kernel", |client, listener| ask_kernel(canonical(client), canonical(listener)).ok()),
-    ("tables", |client, listener| read_tables(canonical(client), canonical(listener))),
+    ("tables", |client, listener| {
+        read_tables("/proc/thread-self/net", canonical(client), canonical(listener))
+    }),
 ];
 
 #[test]

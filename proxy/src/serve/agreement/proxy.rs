@@ -16,6 +16,7 @@ use super::generate::{Asked, Shape};
 use super::{Found, caller, origin};
 use crate::flow::Client;
 use crate::gate::Ruleset;
+use crate::identity::Network;
 use crate::ingress::{Ingress, Workers};
 use crate::serve::{Settings, assemble};
 
@@ -46,7 +47,7 @@ pub(super) enum Answer {
 impl Proxy {
     pub(super) async fn start(settings: &Settings) -> Self {
         let ports = [origin::start().await, origin::start().await];
-        let assembled = assemble::assemble(settings).unwrap();
+        let assembled = assemble::assemble(settings, Network::Ours).unwrap();
         let ingress = Arc::new(Ingress {
             engine: assembled.engine,
             leaves: assembled.leaves,
