@@ -1,4 +1,4 @@
-// A viem account that counts what it signs. With SIGN_AFTER it says so (FILE.asked), and signs once that file exists.
+// A viem account that counts what it signs. With SIGN_AFTER it says so (FILE.asked), and signs once that file exists, or after a minute.
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { privateKeyToAccount } from "viem/accounts";
@@ -15,7 +15,7 @@ export function counted(signer, ...names) {
       const file = process.env.SIGN_AFTER;
       if (file) {
         writeFileSync(`${file}.asked`, "");
-        while (!existsSync(file)) await pause(20);
+        for (let waited = 0; waited < 60_000 && !existsSync(file); waited += 20) await pause(20);
       }
       return signer[name](...given);
     };

@@ -1,6 +1,6 @@
 """Counts what an eth_account wallet signs: import this, and read `signatures()` at the end.
 
-With SIGN_AFTER it says that it is asked to (FILE.asked), and signs once that file exists.
+With SIGN_AFTER it says that it is asked to (FILE.asked), and signs once that file exists, or after a minute.
 """
 import os
 import time
@@ -17,7 +17,8 @@ def _counted(method):
         _count += 1
         if file := os.environ.get("SIGN_AFTER"):
             Path(file + ".asked").touch()
-            while not os.path.exists(file):
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not os.path.exists(file):
                 time.sleep(0.02)
         return method(self, *arguments, **options)
 

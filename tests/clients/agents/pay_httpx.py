@@ -30,7 +30,7 @@ async def main() -> None:
     client = register_exact_evm_client(x402Client(), Account.from_key(os.environ["EVM_KEY"]))
     context = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
     inner = httpx.AsyncHTTPTransport(proxy=os.environ.get("HTTPS_PROXY") or None, verify=context)
-    async with httpx.AsyncClient(transport=x402AsyncTransport(client, inner), timeout=15) as http:
+    async with httpx.AsyncClient(transport=x402AsyncTransport(client, inner), timeout=45) as http:
         sales = await asyncio.gather(*(buy(http, url) for url in sys.argv[1:]))
     for sale in sales:
         print(json.dumps(sale | {"signed": signatures()}))

@@ -17,7 +17,7 @@ client = register_exact_evm_client(x402ClientSync(), Account.from_key(os.environ
 
 def buy(url):
     try:
-        answer = wrapRequestsWithPayment(requests.Session(), client).get(url, timeout=15)
+        answer = wrapRequestsWithPayment(requests.Session(), client).get(url, timeout=45)
         receipt = answer.headers.get("payment-response") or answer.headers.get("x-payment-response")
         return {"status": answer.status_code, "body": answer.text[:2000], "receipt": receipt, "reason": answer.headers.get("x-tollgate-reason")}
     except Exception as error:

@@ -1,6 +1,8 @@
 //! What happens around a sale, for every SDK that pays over HTTP: the proxy restarts between challenge and payment, two sales at once, the
 //! same bytes again, and a seller that sends its customer on to somebody else. The seller records, and the agents count what they sign.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
@@ -8,7 +10,6 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tollgate_tests::authority::{Alpn, Authority};
 use tollgate_tests::client::{Ask, Via};
-use tollgate_tests::eventually;
 use tollgate_tests::origin::{Origin, Reply, Seen, standard};
 use tollgate_tests::payment::{self, ASSET, CENT, PAYEE, Wallet};
 use tollgate_tests::policy::{self, HOST};
@@ -26,7 +27,7 @@ const AGENTS: [(&str, &str); 6] = [
     ("agents/pay_fetch_v1.mjs", "/v1/fetch"),
 ];
 
-/// Where `/moved…` leads.
+/// The other origin, to which [`sell`] may send who has paid.
 const ELSEWHERE: &str = "other.example.test";
 
 fn payment_of(seen: &Seen) -> Option<(&'static str, &str)> {
@@ -35,7 +36,8 @@ fn payment_of(seen: &Seen) -> Option<(&'static str, &str)> {
         .find_map(|name| Some((name, seen.header(name)?)))
 }
 
-/// Sells every page at a cent, and knows nothing of what it has sold. `scheme` is its own.
+/// Sells every page at a cent, and knows nothing of what it has sold; who has paid is sent on to that port, if there is one. `scheme` is its
+/// own.
 fn sell(scheme: &str, moved_to: Option<u16>, seen: &Seen) -> Reply {
     let response = http::Response::builder().header("content-type", "application/json");
     let text = |body: String| Full::new(Bytes::from(body)).boxed();
@@ -150,7 +152,12 @@ async fn a_restart_between_challenge_and_payment_has_it_asked_for_anew_and_forge
     let running = everybody(&base, 1, &gate, Some(&go_on));
     for (number, (agent, _)) in AGENTS.iter().enumerate() {
         let asked = go_on.path().join(format!("{number}.asked"));
-        eventually(&format!("{agent} about to sign"), || asked.exists().then_some(())).await;
+        // Six interpreters start at once, which takes a busy machine a while.
+        let end = Instant::now() + Duration::from_secs(45);
+        while !asked.exists() {
+            assert!(Instant::now() < end, "{agent} was not asked to sign\n{}", gate.stderr());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
     let mut next = restart(&mut gate).await;
     for (number, ((agent, target), told)) in AGENTS.into_iter().zip(running).enumerate() {
