@@ -260,7 +260,7 @@ impl Reader<'_> {
     }
 
     fn payment(&self, Spanned { value, referenced, .. }: Spanned<written::Payment>) -> Result<Payment, ConfigError> {
-        Payment::new(value.network.0, value.asset.0, value.payee.0, &value.amount)
+        Payment::new(value.scheme, value.network.0, value.asset.0, value.payee.0, &value.amount)
             .map_err(|error: payment::PaymentError| self.error(position(referenced), "invalid-value", error.to_string()))
     }
 

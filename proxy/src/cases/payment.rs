@@ -12,8 +12,10 @@ use crate::signer::config::SignerRule;
 use crate::x402::address::Address;
 use crate::x402::amount::AmountError;
 use crate::x402::assets;
-use crate::x402::claim::{Asset, AtomicAmount};
+use crate::x402::claim::{Asset, AtomicAmount, EvmAddress};
 use crate::x402::network::Caip2;
+use crate::x402::scheme::Scheme;
+use crate::x402::solana::SolanaAddress;
 
 const HEADER: HeaderName = HeaderName::from_static("payment-signature");
 /// What SDKs are offered by default.
@@ -22,9 +24,12 @@ const LIFETIME: u64 = 60;
 /// Why there is nothing to sign.
 #[derive(Debug, Error)]
 pub(super) enum PaymentError {
-    /// Its EIP-712 domain is unknown, so nobody could sign for it.
-    #[error("{asset} on {network} is not an asset that Tollgate knows how to sign for")]
-    Asset { network: Caip2, asset: Address },
+    /// It is unknown, or cannot be moved by the scheme, so nobody could sign for it.
+    #[error("{asset} on {network} is not an asset that Tollgate knows how to sign for by `{scheme}`")]
+    Asset { scheme: Scheme, network: Caip2, asset: Address },
+    /// An address of another kind of chain.
+    #[error("`payee`: {payee} is not an address on {network}")]
+    Payee { network: Caip2, payee: Address },
     /// Not an amount of the asset.
     #[error("`amount`: {0}")]
     Amount(#[from] AmountError),
@@ -32,46 +37,75 @@ pub(super) enum PaymentError {
 
 /// See the module.
 pub(super) struct Payment {
+    scheme: Scheme,
     asset: Asset,
     payee: Address,
     amount: AtomicAmount,
 }
 
 impl Payment {
-    /// `amount` is in the asset's own units.
-    pub(super) fn new(network: Caip2, asset: Address, payee: Address, amount: &str) -> Result<Self, PaymentError> {
+    /// `amount` is in the asset's own units; of `upto` it is the ceiling.
+    pub(super) fn new(scheme: Scheme, network: Caip2, asset: Address, payee: Address, amount: &str) -> Result<Self, PaymentError> {
         let asset = assets::table()
             .map(|known| known.asset)
-            .find(|known| (known.network, known.address) == (network, asset) && known.domain().is_some())
-            .ok_or(PaymentError::Asset { network, asset })?;
+            .find(|known| (known.network, known.address) == (network, asset) && scheme.can_move(known))
+            .ok_or(PaymentError::Asset { scheme, network, asset })?;
+        if payee.evm().is_some() != asset.address.evm().is_some() {
+            return Err(PaymentError::Payee { network, payee });
+        }
         let amount = AtomicAmount::parse_decimal(amount, asset.decimals)?;
-        Ok(Payment { asset, payee, amount })
+        Ok(Payment {
+            scheme,
+            asset,
+            payee,
+            amount,
+        })
+    }
+
+    /// What a seller's offer says of the scheme alone. Who settles is nobody.
+    fn extra(&self) -> Value {
+        let mut extra = match self.scheme {
+            Scheme::Exact => json!({}),
+            Scheme::ExactPermit2 => json!({ "assetTransferMethod": "permit2" }),
+            Scheme::Upto => json!({ "facilitatorAddress": EvmAddress(rand::random()).to_string() }),
+            Scheme::ExactSvm => json!({ "feePayer": SolanaAddress(rand::random()).to_string() }),
+        };
+        if let (Some(domain), Some(members)) = (self.asset.domain(), extra.as_object_mut()) {
+            members.insert("name".to_owned(), domain.name.clone().into());
+            members.insert("version".to_owned(), domain.version.clone().into());
+        }
+        extra
     }
 
     /// The header field of a client that was asked for this payment for `url`; `None` if the system has no randomness. `rule` is that of the
     /// operator's signer, if there is one.
     pub(super) fn signed(&self, url: &str, now: u64, rule: Option<&SignerRule>) -> Option<(HeaderName, HeaderValue)> {
-        let domain = self.asset.domain()?;
         let challenge = json!({
             "x402Version": 2,
             "resource": { "url": url },
             "accepts": [{
-                "scheme": "exact",
+                "scheme": if self.scheme == Scheme::Upto { "upto" } else { "exact" },
                 "network": self.asset.network.to_string(),
                 "asset": self.asset.address.to_string(),
                 "amount": self.amount.0.to_string(),
                 "payTo": self.payee.to_string(),
                 "maxTimeoutSeconds": LIFETIME,
-                "extra": { "name": domain.name, "version": domain.version },
+                "extra": self.extra(),
             }],
         });
         let challenge = HeaderValue::from_str(&STANDARD.encode(challenge.to_string())).ok()?;
         let value = Payer::new()?.pay(&challenge, &self.asset, now)?;
-        let value = match rule.and_then(|rule| Some((rule.wallet, rule.placeholder?))) {
+        let from = match self.scheme {
+            Scheme::Exact => Some("/payload/authorization/from"),
+            Scheme::ExactPermit2 | Scheme::Upto => Some("/payload/permit2Authorization/from"),
+            // The operator's wallet is not on this chain.
+            Scheme::ExactSvm => None,
+        };
+        let value = match rule.and_then(|rule| Some((rule.wallet, rule.placeholder?, from?))) {
             None => value,
-            Some((wallet, placeholder)) => {
+            Some((wallet, placeholder, from)) => {
                 let mut payment: Value = serde_json::from_slice(&STANDARD.decode(value.as_bytes()).ok()?).ok()?;
-                *payment.pointer_mut("/payload/authorization/from")? = wallet.to_string().into();
+                *payment.pointer_mut(from)? = wallet.to_string().into();
                 *payment.pointer_mut("/payload/signature")? = placeholder.to_string().into();
                 HeaderValue::from_str(&STANDARD.encode(payment.to_string())).ok()?
             }

@@ -217,6 +217,24 @@ const BROKEN_CASES: &[(&str, &str, (u32, u32), &str)] = &[
         (3, 57),
         "not an asset that Tollgate knows",
     ),
+    (
+        "- { name: a, request: { method: GET, url: u, payment: { scheme: exact-permit, network: 'eip155:1', asset: '0x1', payee: '0x1', amount: '1' } }, expect: { decision: deny } }",
+        "unknown-value",
+        (3, 67),
+        "did you mean `exact-permit2`?",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, payment: { scheme: exact-svm, network: 'eip155:8453', asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', payee: '0x1111111111111111111111111111111111111111', amount: '1' } }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 57),
+        "sign for by `exact-svm`",
+    ),
+    (
+        "- { name: a, request: { method: GET, url: u, payment: { scheme: upto, network: 'eip155:8453', asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', payee: 2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4, amount: '1' } }, expect: { decision: deny } }",
+        "invalid-value",
+        (3, 57),
+        "not an address on eip155:8453",
+    ),
 ];
 
 #[test]
@@ -281,5 +299,65 @@ async fn a_payment_is_written_as_the_operators_agents_write_it() {
         assert!(ran[0].mismatches.is_empty(), "{agent}");
         let pass = ran[0].run.outcome.as_ref().unwrap();
         assert_eq!(pass.payment.as_ref().unwrap().payer.as_deref(), Some(WALLET), "{agent}");
+    }
+}
+
+/// The schemes, and where each can move money.
+const SCHEMES: [(&str, &str); 4] = [
+    ("exact", EVM),
+    ("exact-permit2", EVM),
+    ("upto", EVM),
+    (
+        "exact-svm",
+        "network: \"solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1\", asset: 4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU, payee: 2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4",
+    ),
+];
+const EVM: &str = "network: \"eip155:84532\", asset: \"0x036CbD53842c5426634e7929541eC2318f3dCF7e\", payee: \"0x1111111111111111111111111111111111111111\"";
+
+#[tokio::test]
+async fn a_payment_of_every_scheme_is_signed_and_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "policy.yaml",
+        "version: 1\nnetwork_policies:\n  api:\n    endpoints: [ { host: api.example.com, port: 443, protocol: rest, enforcement: enforce, access: full } ]\n    binaries: [ { path: \"/**\" } ]\n",
+    );
+    write(
+        "payees.yaml",
+        "- { payee: \"0x1111111111111111111111111111111111111111\", price: \"0.01\" }\n- { payee: 2wKupLR9q6wXYppw8Gr2NvWxKBUqm4PPJKkQfoxHDBg4, price: \"0.01\" }\n",
+    );
+    let case = |(scheme, terms): (&str, &str)| {
+        let payment = |amount: &str| {
+            format!(
+                "{{ method: GET, url: \"https://api.example.com/v1\", payment: {{ scheme: {scheme}, {terms}, amount: \"{amount}\" }} }}"
+            )
+        };
+        format!(
+            "  - {{ name: {scheme}, request: {}, expect: {{ decision: allow }} }}\n  - {{ name: {scheme} over the limit, request: {}, expect: {{ decision: deny, reason_code: payment_over_limit }} }}\n",
+            payment("0.01"),
+            payment("0.06")
+        )
+    };
+    let cases: String = SCHEMES.into_iter().map(case).collect();
+    write(
+        "cases.yaml",
+        &format!("policy: policy.yaml\nconfig: tollgate.yaml\ncases:\n{cases}"),
+    );
+    let payments =
+        |schemes: &str| format!("verdict: {{ payees: payees.yaml }}\npayments: {{ max_amount: \"0.05\", schemes: {schemes} }}\n");
+
+    write("tollgate.yaml", &payments("[exact, exact-permit2, upto, exact-svm]"));
+    let suite = Suite::load(&folder.path().join("cases.yaml")).unwrap();
+    let all = suite.run().await.unwrap();
+    for (ran, (scheme, _)) in all.iter().zip(SCHEMES.into_iter().flat_map(|one| [one, one])) {
+        assert!(ran.mismatches.is_empty(), "{}: {:?}", ran.case.name, ran.run.outcome.as_ref().err());
+        assert!(ran.case.name.starts_with(scheme));
+    }
+
+    write("tollgate.yaml", &payments("[exact]"));
+    let suite = Suite::load(&folder.path().join("cases.yaml")).unwrap();
+    for ran in &suite.run().await.unwrap()[2..] {
+        let denial = ran.run.outcome.as_ref().err().unwrap();
+        assert_eq!(denial.reason.as_str(), "payment_scheme_not_allowed", "{}", ran.case.name);
     }
 }

@@ -12,6 +12,7 @@ use time::format_description::well_known::Rfc3339;
 use super::expectation::Decision;
 use crate::x402::address::Address;
 use crate::x402::network::Caip2;
+use crate::x402::scheme::Scheme;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,6 +55,8 @@ pub(super) struct Request {
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Payment {
+    #[serde(default = "exact", with = "SchemeText")]
+    pub(super) scheme: Scheme,
     pub(super) network: NetworkText,
     pub(super) asset: AddressText,
     pub(super) payee: AddressText,
@@ -75,6 +78,20 @@ pub(super) struct Expectation {
 /// A key that may be left out, but says something where it stands: an empty value is a mistake, not "anything".
 fn stated<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
+}
+
+/// The names of [`Scheme::as_str`].
+#[derive(serde::Deserialize)]
+#[serde(remote = "Scheme", rename_all = "kebab-case")]
+enum SchemeText {
+    Exact,
+    ExactPermit2,
+    Upto,
+    ExactSvm,
+}
+
+const fn exact() -> Scheme {
+    Scheme::Exact
 }
 
 /// A method, in the spelling in which it is sent.

@@ -1,4 +1,8 @@
-//! The agent's wallet: a key made for this run, and the payment that a challenge asks for, signed as the x402 SDKs do.
+//! The agent's wallet: a key made for this run, and the payment that a challenge asks for, signed as the x402 SDKs do: by an EIP-3009
+//! authorisation, over [`permit2`], or on [`solana`].
+
+mod permit2;
+mod solana;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +14,7 @@ use sha3::{Digest, Keccak256};
 
 use crate::x402::claim::{Asset, EvmAddress};
 use crate::x402::eip712::{SigningDomains, TransferWithAuthorization};
+use crate::x402::scheme::Proxy;
 
 /// See the module.
 pub(crate) struct Payer {
@@ -34,6 +39,24 @@ impl Payer {
     pub(crate) fn pay(&self, challenge: &HeaderValue, asset: &Asset, now: u64) -> Option<HeaderValue> {
         let challenge: Value = serde_json::from_slice(&STANDARD.decode(challenge.as_bytes()).ok()?).ok()?;
         let accepted = challenge.get("accepts")?.get(0)?;
+        let over_permit2 = accepted.pointer("/extra/assetTransferMethod").and_then(Value::as_str) == Some("permit2");
+        let payload = match accepted.get("scheme")?.as_str()? {
+            "exact" if asset.address.solana().is_some() => solana::payload(accepted, asset)?,
+            "exact" if over_permit2 => self.permit2(Proxy::Exact, accepted, asset, now)?,
+            "exact" => self.authorization(accepted, asset, now)?,
+            "upto" => self.permit2(Proxy::Upto, accepted, asset, now)?,
+            _ => return None,
+        };
+        let payment = json!({
+            "x402Version": 2,
+            "resource": challenge.get("resource")?,
+            "accepted": accepted,
+            "payload": payload,
+        });
+        HeaderValue::from_str(&STANDARD.encode(payment.to_string())).ok()
+    }
+
+    fn authorization(&self, accepted: &Value, asset: &Asset, now: u64) -> Option<Value> {
         let lifetime = accepted.get("maxTimeoutSeconds")?.as_u64()?;
         let transfer = TransferWithAuthorization {
             from: self.address,
@@ -44,23 +67,17 @@ impl Payer {
             nonce: rand::random(),
         };
         let domain = SigningDomains::of(asset).token?;
-        let payment = json!({
-            "x402Version": 2,
-            "resource": challenge.get("resource")?,
-            "accepted": accepted,
-            "payload": {
-                "signature": self.sign(&transfer.digest(&domain))?,
-                "authorization": {
-                    "from": transfer.from.to_string(),
-                    "to": transfer.to.to_string(),
-                    "value": transfer.value.to_string(),
-                    "validAfter": transfer.valid_after.to_string(),
-                    "validBefore": transfer.valid_before.to_string(),
-                    "nonce": format!("0x{}", hex::encode(transfer.nonce)),
-                },
+        Some(json!({
+            "signature": self.sign(&transfer.digest(&domain))?,
+            "authorization": {
+                "from": transfer.from.to_string(),
+                "to": transfer.to.to_string(),
+                "value": transfer.value.to_string(),
+                "validAfter": transfer.valid_after.to_string(),
+                "validBefore": transfer.valid_before.to_string(),
+                "nonce": format!("0x{}", hex::encode(transfer.nonce)),
             },
-        });
-        HeaderValue::from_str(&STANDARD.encode(payment.to_string())).ok()
+        }))
     }
 
     /// r, s and v (27 or 28), as token contracts take them.

@@ -30,6 +30,7 @@ use super::offer::Extra;
 use super::refusal::{PaymentRefusal, SchemeName};
 use super::single_use::SingleUse;
 pub(super) use flavour::{of_offer, of_payload};
+pub(crate) use permit2::Proxy;
 
 /// The schemes that can be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

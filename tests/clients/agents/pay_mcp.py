@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""An MCP client that pays for tools: the x402 SDK's MCP client over the MCP SDK's. usage: URL ; env EVM_KEY. One JSON line.
+"""An MCP client that pays for tools: the x402 SDK's MCP client over the MCP SDK's. usage: URL [TIMES] ; env EVM_KEY.
+One JSON line for each of so many calls, which are made at once.
 
 A URL that ends in /sse is spoken to by the older transport. The x402 SDK was written for version 1 of the MCP SDK; the class between
 the two gives version 2's session the names that it looks for.
@@ -32,21 +33,25 @@ class Session:
         return SimpleNamespace(content=content, isError=result.is_error, structuredContent=result.structured_content, _meta=result.meta or {})
 
 
-async def main(url):
+async def buy(client):
+    try:
+        async with asyncio.timeout(15):
+            answer = await client.call_tool("weather", {"city": "Oslo"})
+        receipt = answer.payment_response
+        return {"text": answer.content[0]["text"], "error": answer.is_error, "paid": answer.payment_made, "settled": bool(receipt and receipt.success)}
+    except Exception as error:
+        return {"exception": type(error).__name__, "message": str(error)[:600]}
+
+
+async def main(url, times=1):
     payer = register_exact_evm_client(x402Client(), Account.from_key(os.environ["EVM_KEY"]))
     transport = sse_client(url) if url.endswith("/sse") else streamable_http_client(url)
     async with transport as streams, ClientSession(streams[0], streams[1]) as session:
         await session.initialize()
         client = wrap_mcp_client_with_payment(Session(session), payer)
-        line = {}
-        try:
-            async with asyncio.timeout(15):
-                answer = await client.call_tool("weather", {"city": "Oslo"})
-            receipt = answer.payment_response
-            line |= {"text": answer.content[0]["text"], "error": answer.is_error, "paid": answer.payment_made, "settled": bool(receipt and receipt.success)}
-        except Exception as error:
-            line |= {"exception": type(error).__name__, "message": str(error)[:600]}
-        print(json.dumps(line | {"signed": signatures()}), flush=True)
+        sales = await asyncio.gather(*(buy(client) for _ in range(int(times))))
+        for sale in sales:
+            print(json.dumps(sale | {"signed": signatures()}), flush=True)
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))

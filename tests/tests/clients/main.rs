@@ -9,8 +9,10 @@
 mod curl;
 mod git;
 mod graphql;
+mod matrix;
 mod mcp;
 mod mcp_paid;
+mod mpp;
 mod plain;
 mod schemes;
 mod served;

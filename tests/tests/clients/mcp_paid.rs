@@ -24,7 +24,10 @@ struct Tools {
 
 /// What the agent was told, and what the facilitator knows of it.
 struct Sale {
+    /// The first call's.
     answer: Value,
+    /// The further calls'.
+    more: Vec<Value>,
     settled: usize,
     /// How often the seller showed one of the agent's payments to the facilitator.
     shown: usize,
@@ -60,6 +63,10 @@ impl Tools {
 
     async fn gate(&self, mood: Mood, screening: Screening) -> (Tollgate, VerdictPeer) {
         let peer = VerdictPeer::start(mood).await;
+        (self.setup(&peer, screening).start(), peer)
+    }
+
+    fn setup(&self, peer: &VerdictPeer, screening: Screening) -> Setup {
         let ports: Vec<u16> = self.servers.iter().map(|server| server.port).collect();
         // The first by the operations in its bodies, the others by their heads: what a payment is does not depend on that.
         let mcp = &[
@@ -78,12 +85,16 @@ impl Tools {
         let policy = policy::document(&[entry("calls", &ports[..1], mcp), entry("tools", &ports[1..], rest)]);
         let screened = json!({ "payments": { "require_challenge": true, "screen_challenges": screening == Screening::On } });
         let setup = Setup::new(policy).local_host().trust(&self.authority);
-        let gate = setup.config(payment::settings()).config(screened).config(peer.settings()).start();
-        (gate, peer)
+        setup.config(payment::settings()).config(screened).config(peer.settings())
     }
 
-    /// Lets an agent with a new wallet buy over the transport of this number.
+    /// Lets an agent with a new wallet buy once over the transport of this number.
     async fn buy(&self, number: usize, gate: Option<&Tollgate>) -> Sale {
+        self.buy_at_once(number, gate, 1).await
+    }
+
+    /// The same so many times at once.
+    async fn buy_at_once(&self, number: usize, gate: Option<&Tollgate>, times: u32) -> Sale {
         let wallet = Wallet::default();
         let mut command = program("agents/pay_mcp.py");
         command.env("EVM_KEY", wallet.key_hex());
@@ -95,7 +106,8 @@ impl Tools {
             "127.0.0.1"
         };
         command.arg(format!("https://{host}:{}{}", self.servers[number].port, TRANSPORTS[number].1));
-        let answer = answers(command).await.remove(0);
+        command.arg(times.to_string());
+        let mut more = answers(command).await;
         let of_this_agent = |document: Value| {
             let entries = document.as_array().unwrap().clone();
             let payer = |entry: &Value| {
@@ -106,7 +118,8 @@ impl Tools {
             entries.iter().filter(|entry| payer(entry)).count()
         };
         Sale {
-            answer,
+            answer: more.remove(0),
+            more,
             settled: of_this_agent(self.facilitator.document("/ledger").await),
             shown: of_this_agent(self.facilitator.document("/calls").await),
         }
@@ -183,4 +196,34 @@ async fn a_payment_that_was_signed_unscreened_never_reaches_the_mcp_server() {
     }
     let refused = gate.metric("tollgate_payments_total", &[("reason_code", "verdict_hold")]).await;
     assert!((refused - 3.0).abs() < f64::EPSILON, "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_calls_at_once_and_one_after_a_restart_are_each_paid_once() {
+    let tools = Tools::open();
+    let peer = VerdictPeer::start(about_the_payee(Says::Go)).await;
+    let store = json!({ "payments": { "store": tools.files.path().join("payments.redb") } });
+    let start = || tools.setup(&peer, Screening::On).config(store.clone()).start();
+    let sold = |signed| json!({ "text": "sunny in Oslo", "error": false, "paid": true, "settled": true, "signed": signed });
+    let mut gate = start();
+    for (number, transport) in TRANSPORTS.iter().enumerate() {
+        let sale = tools.buy_at_once(number, Some(&gate), 2).await;
+        let said = format!("{transport:?}\n{}\n{}", tools.complaints(), gate.stderr());
+        assert_eq!((&sale.answer, sale.settled), (&sold(2), 2), "{said}");
+        assert_eq!(sale.more, [sold(2)], "{said}");
+    }
+    gate.signal(rustix::process::Signal::TERM);
+    gate.ended().await;
+    let gate = start();
+    for (number, transport) in TRANSPORTS.iter().enumerate() {
+        let sale = tools.buy(number, Some(&gate)).await;
+        assert_eq!(
+            (&sale.answer, sale.settled),
+            (&sold(1), 1),
+            "{transport:?}\n{}\n{}",
+            tools.complaints(),
+            gate.stderr()
+        );
+    }
+    assert_eq!(peer.questions().len(), TRANSPORTS.len() * 6, "about each offer and each payment");
 }

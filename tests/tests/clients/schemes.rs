@@ -1,5 +1,5 @@
-//! Payments of the schemes that are off by default, by the SDKs that make them: Permit2 from `@x402/fetch`, `upto` from the Python SDK, and
-//! Solana from the legacy `x402-fetch`, whose chain is a double on loopback.
+//! Payments of the schemes that are off by default, by the SDKs that make them: Permit2 from `@x402/fetch` (also with an allowance for it),
+//! `upto` from the Python SDK, and Solana from `@x402/svm` and the legacy `x402-fetch`. The chains that they ask are a double on loopback.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tollgate_tests::authority::{Alpn, Authority};
 use tollgate_tests::origin::{Origin, Reply, Seen};
 use tollgate_tests::payment::permit2::Permit;
-use tollgate_tests::payment::solana::{self, DEVNET, Keypair, MINT};
+use tollgate_tests::payment::solana::{self, DEVNET, Keypair, MINT, Transfer};
 use tollgate_tests::payment::{self, ASSET, NETWORK, Wallet, encode};
 use tollgate_tests::policy::{self, HOST};
 use tollgate_tests::real_clients::{answers, behind, program};
@@ -19,10 +19,11 @@ use tollgate_tests::verdict_peer::{Mood, Says, VerdictPeer};
 /// An agent, what it asks for, and how its payment is called.
 type Deal = (&'static str, &'static str, &'static str);
 
-const DEALS: [Deal; 3] = [
+const DEALS: [Deal; 4] = [
     ("agents/pay_fetch_v2.mjs", "/permit2", "exact-permit2"),
     ("agents/pay_upto.py", "/upto", "upto"),
-    ("agents/pay_svm_v1.mjs", "/svm", "exact-svm"),
+    ("agents/pay_svm_v2.mjs", "/svm", "exact-svm"),
+    ("agents/pay_svm_v1.mjs", "/svm-v1", "exact-svm"),
 ];
 
 fn reply(status: u16, challenge: Option<String>, body: String) -> Reply {
@@ -39,18 +40,22 @@ fn sell(seen: &Seen) -> Reply {
     }
     let url = format!("https://{}{}", seen.authority.as_deref().unwrap_or_default(), seen.target);
     let offer = match seen.target.as_str() {
-        "/permit2" => Permit::exact().offer(),
+        "/permit2" | "/sponsored" => Permit::exact().offer(),
         "/upto" => Permit::upto().offer(),
+        "/svm" => Transfer::default().offer(),
         _ => return reply(402, None, solana::v1_body(&url).to_string()),
     };
-    let challenge = json!({
+    let mut challenge = json!({
         "x402Version": 2, "error": "Payment required", "resource": { "url": url, "description": "demo", "mimeType": "application/json" },
         "accepts": [offer],
     });
+    if seen.target == "/sponsored" {
+        challenge["extensions"] = json!({ "eip2612GasSponsoring": { "info": { "description": "one allowance", "version": "1" } } });
+    }
     reply(402, Some(encode(&challenge)), "{}".to_owned())
 }
 
-/// As much of a Solana node as the SDK asks before it signs.
+/// As much of a Solana node, and of an EVM one, as the SDKs ask before they sign. Nobody has allowed Permit2 anything yet.
 fn node(seen: &Seen) -> Reply {
     let question: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
     let context = json!({ "slot": 1, "apiVersion": "2.0.0" });
@@ -64,6 +69,7 @@ fn node(seen: &Seen) -> Reply {
         Some("simulateTransaction") => json!({ "context": context, "value": {
             "err": null, "logs": [], "accounts": null, "unitsConsumed": 6_200, "returnData": null,
         }}),
+        Some("eth_call") => json!(format!("0x{}", "0".repeat(64))),
         Some("getLatestBlockhash") => json!({ "context": context, "value": {
             "blockhash": "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM", "lastValidBlockHeight": 100,
         }}),
@@ -109,7 +115,9 @@ impl Shop {
         behind(&mut command, gate);
         command.env("EVM_KEY", Wallet::default().key_hex());
         command.env("SVM_KEY", Keypair::default().key_base58());
-        command.env("SVM_RPC", format!("http://127.0.0.1:{}", self.node.port()));
+        for node in ["SVM_RPC", "EVM_RPC"] {
+            command.env(node, format!("http://127.0.0.1:{}", self.node.port()));
+        }
         command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1");
         command.arg(format!("https://{HOST}:{}{target}", self.seller.port()));
         answers(command).await.remove(0)
@@ -135,12 +143,13 @@ async fn what_the_sdks_sign_is_judged_and_delivered_on_go() {
     for (number, deal) in DEALS.into_iter().enumerate() {
         let answer = shop.deal(deal, &gate).await;
         assert_eq!(answer["status"], 200, "{deal:?}: {answer}\n{}", gate.stderr());
+        assert_eq!(answer["signed"], 1, "{deal:?}: {answer}");
         assert_eq!(shop.paid(), number + 1, "{deal:?}");
         assert_eq!(peer.questions().len(), number + 1, "{deal:?}");
         gate.audited(json!({ "decision": "allow", "payment": { "scheme": deal.2 } })).await;
     }
     let amounts: Vec<Value> = peer.questions().iter().map(|question| question.claim["amount"].clone()).collect();
-    assert_eq!(amounts, ["0.01", "0.5", "0.01"], "the ceiling of `upto`");
+    assert_eq!(amounts, ["0.01", "0.5", "0.01", "0.01"], "the ceiling of `upto`");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -157,4 +166,29 @@ async fn what_the_sdks_sign_stays_here_on_hold_and_with_the_scheme_off() {
             assert_eq!(shop.paid(), 0, "{deal:?}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_allowance_that_an_sdk_adds_for_the_gas_leaves_only_where_it_is_allowed() {
+    let shop = Shop::open().await;
+    let deal = ("agents/pay_sponsored.mjs", "/sponsored", "exact-permit2");
+    let with = |extensions: Value| {
+        let mut payments = all();
+        payments["allow_extensions"] = extensions;
+        payments
+    };
+    for (says, extensions, reason, paid) in [
+        (Says::Go, json!([]), json!("payment_scheme_not_allowed"), 0),
+        (Says::Hold, json!(["eip2612GasSponsoring"]), json!("verdict_hold"), 0),
+        (Says::Go, json!(["eip2612GasSponsoring"]), Value::Null, 1),
+    ] {
+        let (gate, _peer) = shop.gate(says, with(extensions.clone())).await;
+        let answer = shop.deal(deal, &gate).await;
+        assert_eq!(answer["reason"], reason, "{extensions}: {answer}\n{}", gate.stderr());
+        assert_eq!(answer["signed"], 2, "{extensions}: the payment and the allowance: {answer}");
+        assert_eq!(shop.paid(), paid, "{extensions}");
+    }
+    let seen = shop.seller.last();
+    let payment: Value = serde_json::from_str(&payment::decode(seen.header("payment-signature").unwrap())).unwrap();
+    assert!(payment["extensions"]["eip2612GasSponsoring"]["info"]["signature"].is_string());
 }

@@ -25,26 +25,32 @@ pub(crate) enum Scheme {
 }
 
 /// The sellers of [`Shops`].
-const SELLERS: [(&str, Scheme); 4] = [
+const SELLERS: [Place; 4] = [
     ("sellers/flask_v2.py", Scheme::Https),
     ("sellers/express_v2.mjs", Scheme::Https),
     ("sellers/plain_v1.py", Scheme::Https),
     ("sellers/plain_v1.py", Scheme::Http),
 ];
 
-/// An agent that buys from a seller.
-pub(crate) type Deal = (&'static str, &'static str, Scheme);
+/// A seller of [`SELLERS`].
+pub(crate) type Place = (&'static str, Scheme);
 
-/// Deals that work without a proxy.
-pub(crate) const DEALS: [Deal; 8] = [
-    ("agents/pay_requests.py", "sellers/flask_v2.py", Scheme::Https),
-    ("agents/pay_httpx.py", "sellers/express_v2.mjs", Scheme::Https),
-    ("agents/pay_fetch_v2.mjs", "sellers/express_v2.mjs", Scheme::Https),
-    ("agents/pay_fetch_v2.mjs", "sellers/flask_v2.py", Scheme::Https),
-    ("agents/pay_requests.py", "sellers/plain_v1.py", Scheme::Https),
-    ("agents/pay_fetch_v1.mjs", "sellers/plain_v1.py", Scheme::Https),
-    ("agents/pay_requests.py", "sellers/plain_v1.py", Scheme::Http),
-    ("agents/pay_fetch_v1.mjs", "sellers/plain_v1.py", Scheme::Http),
+/// An agent, and the sellers that it buys from at once.
+pub(crate) type Deal = (&'static str, &'static [Place]);
+
+pub(crate) const FLASK: Place = SELLERS[0];
+pub(crate) const EXPRESS: Place = SELLERS[1];
+pub(crate) const PLAIN: Place = SELLERS[2];
+pub(crate) const CLEARTEXT: Place = SELLERS[3];
+
+/// Deals that work without a proxy: every SDK that pays over HTTP.
+pub(crate) const DEALS: [Deal; 6] = [
+    ("agents/pay_requests.py", &[FLASK, PLAIN, CLEARTEXT]),
+    ("agents/pay_httpx.py", &[EXPRESS]),
+    ("agents/pay_fetch_v2.mjs", &[EXPRESS, FLASK]),
+    ("agents/pay_axios.mjs", &[EXPRESS, FLASK]),
+    ("agents/pay_mppx.mjs", &[EXPRESS]),
+    ("agents/pay_fetch_v1.mjs", &[PLAIN, CLEARTEXT]),
 ];
 
 pub(crate) struct Shops {
@@ -56,7 +62,8 @@ pub(crate) struct Shops {
 
 /// What an agent was told, and what the facilitator knows of it.
 pub(crate) struct Sale {
-    pub(crate) answer: Value,
+    /// One for each seller.
+    pub(crate) answers: Vec<Value>,
     /// Settlements of this agent's payments.
     pub(crate) settled: usize,
     /// How often a seller showed one of its payments to the facilitator.
@@ -113,15 +120,14 @@ impl Shops {
         (gate, peer)
     }
 
-    /// Lets an agent with a new wallet buy `/paid`, through the proxy if there is one.
+    /// Lets an agent with a new wallet buy `/paid` of each of its sellers, through the proxy if there is one.
     pub(crate) async fn deal(&self, deal: Deal, gate: Option<&Tollgate>) -> Sale {
         let wallet = Wallet::default();
         self.deal_for(deal, gate, &wallet, &wallet.address).await
     }
 
     /// Lets an agent buy with this key, where `payer` is who pays in the end.
-    pub(crate) async fn deal_for(&self, (agent, seller, scheme): Deal, gate: Option<&Tollgate>, wallet: &Wallet, payer: &str) -> Sale {
-        let place = SELLERS.iter().position(|known| *known == (seller, scheme)).unwrap();
+    pub(crate) async fn deal_for(&self, (agent, places): Deal, gate: Option<&Tollgate>, wallet: &Wallet, payer: &str) -> Sale {
         let mut command = program(agent);
         command
             .env("EVM_KEY", wallet.key_hex())
@@ -135,9 +141,13 @@ impl Shops {
             }
             "127.0.0.1"
         };
-        let scheme = if scheme == Scheme::Https { "https" } else { "http" };
-        command.arg(format!("{scheme}://{host}:{}/paid", self.sellers[place].port));
-        let answer = answers(command).await.remove(0);
+        for place in places {
+            let number = SELLERS.iter().position(|known| known == place).unwrap();
+            let scheme = if place.1 == Scheme::Https { "https" } else { "http" };
+            command.arg(format!("{scheme}://{host}:{}/paid", self.sellers[number].port));
+        }
+        let answers = answers(command).await;
+        assert_eq!(answers.len(), places.len(), "{agent}: an answer from each seller");
         let of_this_agent = |document: Value| {
             let entries = document.as_array().unwrap().clone();
             entries
@@ -146,7 +156,7 @@ impl Shops {
                 .count()
         };
         Sale {
-            answer,
+            answers,
             settled: of_this_agent(self.facilitator.document("/ledger").await),
             shown: of_this_agent(self.facilitator.document("/calls").await),
         }

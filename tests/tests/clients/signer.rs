@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 use tollgate_tests::payment::Wallet;
 use tollgate_tests::verdict_peer::{Mood, Says};
 
-use super::shops::{Deal, Scheme, Screening, Shops, about_the_payee};
+use super::shops::{CLEARTEXT, Deal, EXPRESS, FLASK, PLAIN, Screening, Shops, about_the_payee};
 
 const PLACEHOLDER: [Deal; 4] = [
-    ("agents/pay_placeholder.py", "sellers/flask_v2.py", Scheme::Https),
-    ("agents/pay_placeholder.mjs", "sellers/express_v2.mjs", Scheme::Https),
-    ("agents/pay_placeholder.py", "sellers/plain_v1.py", Scheme::Https),
-    ("agents/pay_placeholder.mjs", "sellers/plain_v1.py", Scheme::Http),
+    ("agents/pay_placeholder.py", &[FLASK]),
+    ("agents/pay_placeholder.mjs", &[EXPRESS]),
+    ("agents/pay_placeholder.py", &[PLAIN]),
+    ("agents/pay_placeholder.mjs", &[CLEARTEXT]),
 ];
 const THROWAWAY: [Deal; 4] = [
-    ("agents/pay_requests.py", "sellers/express_v2.mjs", Scheme::Https),
-    ("agents/pay_fetch_v2.mjs", "sellers/flask_v2.py", Scheme::Https),
-    ("agents/pay_requests.py", "sellers/plain_v1.py", Scheme::Http),
-    ("agents/pay_fetch_v1.mjs", "sellers/plain_v1.py", Scheme::Https),
+    ("agents/pay_requests.py", &[EXPRESS]),
+    ("agents/pay_fetch_v2.mjs", &[FLASK]),
+    ("agents/pay_requests.py", &[CLEARTEXT]),
+    ("agents/pay_fetch_v1.mjs", &[PLAIN]),
 ];
 
 /// The settings of a wallet whose key is in a file.
@@ -38,9 +38,9 @@ async fn unmodified_sdks_buy_with_a_wallet_whose_key_they_do_not_have() {
         for (number, deal) in (1..).zip(deals) {
             // What it signs with, if it does, is worth nothing.
             let sale = shops.deal_for(deal, Some(&gate), &Wallet::default(), &wallet.address).await;
-            let said = format!("{deal:?}: {}\n{}\n{}", sale.answer, shops.complaints(), gate.stderr());
-            assert_eq!(sale.answer["status"], 200, "{said}");
-            assert!(sale.answer["receipt"].is_string(), "{said}");
+            let said = format!("{deal:?}: {}\n{}\n{}", sale.answers[0], shops.complaints(), gate.stderr());
+            assert_eq!(sale.answers[0]["status"], 200, "{said}");
+            assert!(sale.answers[0]["receipt"].is_string(), "{said}");
             assert_eq!(sale.settled, number, "{deal:?}: settled once, from the wallet");
             let signed = gate.metric("tollgate_signatures_total", &[("outcome", "signed")]).await;
             assert!(
@@ -63,7 +63,7 @@ async fn without_a_go_the_wallet_signs_nothing() {
         let (gate, _peer) = shops.gate_with(mood, Screening::Off, signer(&wallet, "placeholder", &files)).await;
         for deal in PLACEHOLDER {
             let sale = shops.deal_for(deal, Some(&gate), &Wallet::default(), &wallet.address).await;
-            assert_eq!(sale.answer["reason"], reason, "{deal:?}: {}", sale.answer);
+            assert_eq!(sale.answers[0]["reason"], reason, "{deal:?}: {}", sale.answers[0]);
             assert_eq!((sale.shown, sale.settled), (0, 0), "{deal:?} {reason}");
         }
         let signed = gate.metric("tollgate_signatures_total", &[("outcome", "signed")]).await;
@@ -77,7 +77,7 @@ async fn without_the_gate_a_placeholder_buys_nothing() {
     let wallet = Wallet::default();
     for deal in PLACEHOLDER {
         let sale = shops.deal_for(deal, None, &Wallet::default(), &wallet.address).await;
-        assert_ne!(sale.answer["status"], 200, "{deal:?}: {}", sale.answer);
+        assert_ne!(sale.answers[0]["status"], 200, "{deal:?}: {}", sale.answers[0]);
         assert_eq!(sale.settled, 0, "{deal:?}");
     }
 }

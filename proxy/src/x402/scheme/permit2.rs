@@ -24,15 +24,15 @@ pub struct Permit2 {
 }
 
 /// Which of the two proxy contracts a permit has to be for.
-#[derive(Clone, Copy)]
-pub(super) enum Proxy {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proxy {
     Exact,
     Upto,
 }
 
 impl Proxy {
     /// Deployed to the same address on every chain.
-    const fn address(self) -> EvmAddress {
+    pub(crate) const fn address(self) -> EvmAddress {
         EvmAddress(match self {
             Proxy::Exact => [
                 0x40, 0x20, 0x85, 0xc2, 0x48, 0xee, 0xa2, 0x7d, 0x92, 0xe8, 0xb3, 0x0b, 0x2c, 0x58, 0xed, 0x07, 0xf9, 0xe2, 0x00, 0x01,

@@ -1,0 +1,8 @@
+// A paying client: mppx, which answers `WWW-Authenticate: Payment` with `Authorization: Payment`, and x402 challenges too.
+// usage: node --import ./env_proxy.mjs pay_mppx.mjs URL… ; env EVM_KEY
+import { Mppx, evm } from "mppx/client";
+import { buy } from "./buy.mjs";
+import { countedAccount } from "./counted.mjs";
+const charge = { account: countedAccount(process.env.EVM_KEY), currencies: [evm.assets.baseSepolia.USDC], maxAmount: "1", networks: [84532] };
+const client = Mppx.create({ polyfill: false, methods: [evm.charge(charge)] });
+await buy(client.fetch);
