@@ -7,7 +7,7 @@
 
 mod events;
 mod rpc;
-mod splitter;
+pub(super) mod splitter;
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ use crate::x402::claim::{AtomicAmount, RequestHash, Scheme};
 use crate::x402::network::Caip2;
 use crate::x402::resource::PaymentRequest;
 pub(super) use events::{EventScreen, Refused};
-pub(super) use rpc::Expected;
+pub(super) use rpc::{Expected, is_events};
 
 /// v2's challenge.
 const PAYMENT_REQUIRED: &str = "payment-required";

@@ -19,6 +19,7 @@ use super::head::{Head, Scope};
 use super::outbound::{is_websocket, names_websocket};
 use super::payment::{self, Paid, Paying};
 use super::record::Record;
+use super::relay::Watching;
 use super::send::{Resend, Sending, Sent, or_gone};
 use super::signing::Vessel;
 use super::websocket::{self, Reading, Upgraded};
@@ -139,9 +140,7 @@ impl Engine {
             paid: paid.as_mut(),
         };
         let sent = record.wait(sending.send(down)).await?;
-        if let Some(paid) = paid {
-            paid.answered(sent.head.status, &sent.head.headers, record);
-        }
+        let awaited = paid.and_then(|paid| paid.answered(&sent.head, self, record));
         record.status = Some(sent.head.status.as_u16());
 
         // 8. A WebSocket: from here on there are messages, or bytes that nobody reads.
@@ -155,10 +154,19 @@ impl Engine {
             rules,
             head: &head,
         };
-        let (sent, screen) = challenge::pass(screening, &expected, down, sent, record).await?;
+        let passed = challenge::pass(screening, &expected, down, sent, record).await;
+        let (awaited, (sent, screen)) = match passed {
+            Ok(passed) => (awaited, passed),
+            Err(failure) => {
+                if let (Some(awaited), Failure::Denied(_)) = (awaited, &failure) {
+                    awaited.kept_back(record);
+                }
+                return Err(failure);
+            }
+        };
 
         // 10. Head, then body as it comes; the rest of the request meanwhile goes the other way.
-        let outcome = self.relay(down, sent, screen, &origin, record).await;
+        let outcome = self.relay(down, sent, Watching { screen, awaited }, &origin, record).await;
         drop(reservation);
         outcome
     }

@@ -99,7 +99,7 @@ impl Scene {
             claim,
             reservation: Some(reservation),
             answer: None,
-            place: None,
+            call: None,
         }
     }
 }
