@@ -9,6 +9,7 @@ pub mod fetch;
 pub mod origin;
 pub mod resolve;
 pub(crate) mod session;
+pub mod turns;
 pub(crate) mod wire;
 
 pub use connector::PoolGroup;

@@ -499,7 +499,7 @@ pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
 fn release(mut paying: Paying, slot: Option<Slot>, signer: Option<&Arc<Signer>>) -> Paid {
     let (at, call) = paying.call.take().map(|call| (call.at, call.id)).unzip();
     Paid {
-        signing: Signing::of(&paying.claim, at, signer).map(Box::new),
+        signing: Signing::of(&paying.claim, at, signer, paying.attempt()).map(Box::new),
         call,
         reservation: paying.reservation.take(),
         answer: paying.answer.take(),
