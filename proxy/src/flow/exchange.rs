@@ -90,7 +90,7 @@ impl Engine {
             Some(bytes) => {
                 let in_head = paying.as_ref().map(|paying| &paying.claim);
                 let looked = payment::look(&self.gate, &head, &down.req_header().headers, bytes, in_head);
-                looked.inspect_err(|denial| record.payment_suspected(denial))?
+                looked.inspect_err(|denial| record.payment_suspected(denial))?.map(Box::new)
             }
             None => None,
         };
@@ -117,7 +117,8 @@ impl Engine {
             None => None,
         };
         // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
-        self.judge_again(connection, rules, &head, down, &content, carried.as_ref()).await?;
+        self.judge_again(connection, rules, &head, down, &content, carried.as_deref())
+            .await?;
         let expected = Expected::of(&head, &content);
         drop((content, carried));
 
@@ -154,9 +155,8 @@ impl Engine {
             rules,
             head: &head,
         };
-        let passed = challenge::pass(screening, &expected, down, sent, record).await;
-        let (awaited, (sent, screen)) = match passed {
-            Ok(passed) => (awaited, passed),
+        let (sent, screen) = match challenge::pass(screening, &expected, down, sent, record).await {
+            Ok(passed) => passed,
             Err(failure) => {
                 if let (Some(awaited), Failure::Denied(_)) = (awaited, &failure) {
                     awaited.kept_back(record);

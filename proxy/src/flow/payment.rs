@@ -16,7 +16,6 @@ use super::head::Head;
 use super::record::Record;
 use super::signing::{self, Signed, Signing, Vessel};
 use super::upload::Body;
-pub(super) use answer::AwaitedAnswer;
 use crate::audit::{PaymentOutcome, PaymentRecord, PaymentScheme, VerdictBackend, VerdictOutcome, VerdictRecord, X402Version};
 use crate::egress::Security;
 use crate::gate::payment::action::PaidBody;
@@ -37,6 +36,7 @@ use crate::x402::detect::{self, Found};
 use crate::x402::refusal::{PaymentRefusal, PaymentSummary, SchemeName};
 use crate::x402::resource::{PaymentRequest, UrlScheme};
 use crate::x402::settlement::{Settlement, SettlementOutcome};
+pub(super) use answer::AwaitedAnswer;
 
 /// A payment that has passed our own checks, and whose authorisation is reserved for this one request.
 pub(crate) struct Paying {
@@ -46,7 +46,7 @@ pub(crate) struct Paying {
     /// The challenge that it answers, where one is required; goes back with this.
     answer: Option<Answer>,
     /// The call that it stands in, if it does.
-    call: Option<PaidCall>,
+    call: Option<Box<PaidCall>>,
 }
 
 /// A call in whose body its payment stands.
@@ -157,7 +157,11 @@ impl Paid {
             return Some(Box::new(AwaitedAnswer::new(self, call, form, engine)));
         }
         let delivered = head.status.is_success() || head.status == StatusCode::SWITCHING_PROTOCOLS;
-        let without_word = if delivered { PaymentOutcome::Delivered } else { PaymentOutcome::Abandoned };
+        let without_word = if delivered {
+            PaymentOutcome::Delivered
+        } else {
+            PaymentOutcome::Abandoned
+        };
         let receipt = self.known();
         self.price.settled(settlement.as_ref(), without_word, receipt, record);
         None
@@ -246,11 +250,11 @@ pub(crate) fn find_carried(
     signing::check_vessel(&claim, carried, vessel)?;
     let request = payment_request(head).carrying(carried.call.carrier());
     let mut paying = reserve(engine, rules, &request, claim, now, record)?;
-    paying.call = Some(PaidCall {
+    paying.call = Some(Box::new(PaidCall {
         at: carried.at.clone(),
         hash: carried.hash,
         id: carried.id.clone(),
-    });
+    }));
     Ok(paying)
 }
 

@@ -20,7 +20,7 @@ use crate::gate::Layer;
 /// What reads an answer on its way to the client.
 pub(super) struct Watching<'a> {
     /// Keeps back events of a stream.
-    pub(super) screen: Option<EventScreen<'a>>,
+    pub(super) screen: Option<Box<EventScreen<'a>>>,
     /// Hears what became of a payment.
     pub(super) awaited: Option<Box<AwaitedAnswer>>,
 }

@@ -94,12 +94,12 @@ impl Signing {
         let Some(signer) = &self.signer else {
             return Err(Denial::new(Reason::InternalError, "there is nobody to sign the payment"));
         };
-        let signed = match self.attempt {
+        let given = match self.attempt {
             // It left with its signature before: one GO, one signature.
             Some(Attempt::Resend) => signer.sign_again(&self.order, now()),
             Some(Attempt::First | Attempt::Retry) | None => signer.sign(&self.order, now()).await,
         };
-        let signature = signed.map_err(|error| self.denied(error))?;
+        let signature = given.map_err(|error| self.denied(error))?;
         // A service took its time.
         if self.order.valid_before <= now() {
             return Err(self.denied(SigningError::Expired));

@@ -167,9 +167,7 @@ impl Signer {
         let signed = if order.valid_before <= now {
             Err(SigningError::Expired)
         } else {
-            self.holder
-                .signed_before(order)
-                .and_then(|signature| self.proved(order, signature))
+            self.holder.signed_before(order).and_then(|signature| self.proved(order, signature))
         };
         signed.inspect_err(|error| self.add(error.outcome()))
     }

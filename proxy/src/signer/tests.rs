@@ -94,7 +94,11 @@ async fn a_service_is_asked_once_for_a_payment_that_is_sent_twice() {
     for (order, repeated) in [(named, true), (order(), false)] {
         let server = ScriptedServer::plain(answer("200 OK", &body)).await;
         let signer = remote(&server);
-        assert_eq!(signer.sign_again(&order, NOW).unwrap_err(), SigningError::NotKept, "nothing was signed yet");
+        assert_eq!(
+            signer.sign_again(&order, NOW).unwrap_err(),
+            SigningError::NotKept,
+            "nothing was signed yet"
+        );
         let first = signer.sign(&order, NOW).await.unwrap();
         let again = signer.sign_again(&order, NOW);
         match again {

@@ -56,9 +56,7 @@ impl Stall {
 
     async fn send(&self, target: &str, call: &Value) -> Answer {
         let text = call.to_string();
-        self.gate
-            .fetch(Via::TlsH1, &Ask::get(self.seller.port(), target).json(&text))
-            .await
+        self.gate.fetch(Via::TlsH1, &Ask::get(self.seller.port(), target).json(&text)).await
     }
 
     /// The call, paid anew.
@@ -107,8 +105,13 @@ fn chunk(text: &str) -> String {
 
 /// A stream of these events, in pieces that end where no event does.
 fn stream(events: &[Value]) -> Vec<u8> {
-    let text: String = events.iter().map(|event| format!("event: message\ndata: {event}\n\n")).collect();
-    let pieces: String = text.as_bytes().chunks(41).map(|piece| chunk(std::str::from_utf8(piece).unwrap())).collect();
+    let events: Vec<String> = events.iter().map(|event| format!("event: message\ndata: {event}\n\n")).collect();
+    let text = events.concat();
+    let pieces: String = text
+        .as_bytes()
+        .chunks(41)
+        .map(|piece| chunk(std::str::from_utf8(piece).unwrap()))
+        .collect();
     format!("{STREAM}{pieces}0\r\n\r\n").into_bytes()
 }
 
@@ -171,12 +174,12 @@ async fn a_call_whose_answer_is_lost_is_not_bought_again_whatever_clients_number
                 .header("content-type", "application/json")
                 .header("content-encoding", "gzip");
             let ask = Ask { body: &text, ..ask };
-            stall
-                .gate
-                .fetch(Via::TlsH1, &ask)
-                .await
-                .assert_denied(403, "payment_unsettled");
-            assert_eq!((stall.seen(), stall.peer.questions().len()), (1, 1), "{protocol:?} {how}: nobody was asked");
+            stall.gate.fetch(Via::TlsH1, &ask).await.assert_denied(403, "payment_unsettled");
+            assert_eq!(
+                (stall.seen(), stall.peer.questions().len()),
+                (1, 1),
+                "{protocol:?} {how}: nobody was asked"
+            );
             let other = other_call(protocol, again(protocol, stall.paid(protocol, &Terms::default()), 4));
             stall.send("/rpc", &other).await;
             assert_eq!(stall.seen(), 2, "{protocol:?} {how}: another call is another purchase");
@@ -223,8 +226,7 @@ fn said(protocol: Protocol, word: &str, id: &Value) -> Value {
         (Protocol::A2a, _) => {
             let before = json!({ "success": false, "errorReason": "nonce", "transaction": "" });
             let status = if word == "settled" { "payment-completed" } else { "payment-failed" };
-            result["status"]["message"]["metadata"] =
-                json!({ "x402.payment.status": status, "x402.payment.receipts": [before, receipt] });
+            result["status"]["message"]["metadata"] = json!({ "x402.payment.status": status, "x402.payment.receipts": [before, receipt] });
         }
     }
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
@@ -277,10 +279,7 @@ async fn what_the_seller_says_in_its_answer_is_reported_once() {
             // Each answer was one, so the same call may be bought again.
             let answer = stall.send("/rpc", &stall.paid(protocol, &Terms::default())).await;
             answer.assert_allowed();
-            let reports = eventually("the report", || {
-                Some(stall.peer.reports()).filter(|reports| reports.len() > number)
-            })
-            .await;
+            let reports = eventually("the report", || Some(stall.peer.reports()).filter(|reports| reports.len() > number)).await;
             let outcome = match word {
                 "settled" => "settled",
                 "nothing" => "delivered",

@@ -49,7 +49,11 @@ impl Service {
         if thinks == Thinks::Dead {
             let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let port = free.local_addr().unwrap().port();
-            return Service { scripted: None, port, asked };
+            return Service {
+                scripted: None,
+                port,
+                asked,
+            };
         }
         let kept = Arc::clone(&asked);
         let script = move |mut client: Conversation| {
@@ -88,7 +92,17 @@ impl Service {
 /// The contract's hash: compact JSON of its sorted members, the missing ones `null`.
 fn hash(question: &Value) -> String {
     let names = [
-        "actor", "branch", "command", "commit", "cwd", "diffHash", "diffStat", "environment", "intent", "repo", "target",
+        "actor",
+        "branch",
+        "command",
+        "commit",
+        "cwd",
+        "diffHash",
+        "diffStat",
+        "environment",
+        "intent",
+        "repo",
+        "target",
     ];
     let mut binding: Vec<String> = names.iter().map(|name| format!("\"{name}\":{}", question[*name])).collect();
     binding.push("\"version\":\"hermes-action-v1\"".to_owned());
@@ -147,7 +161,11 @@ async fn without_an_objection_a_go_delivers() {
     for (number, via) in Via::ALL.into_iter().enumerate() {
         world.gate.fetch(via, &paying(&world, via)).await.assert_allowed();
         assert!(world.origin(via).last().header("payment-signature").is_some());
-        assert_eq!((peer.questions().len(), service.asked().len()), (number + 1, number + 1), "both, once");
+        assert_eq!(
+            (peer.questions().len(), service.asked().len()),
+            (number + 1, number + 1),
+            "both, once"
+        );
     }
     let line = json!({ "decision": "allow", "verdict": { "backend": "blackwall", "verdict": "go" } });
     world.gate.audited(line).await;
@@ -183,12 +201,19 @@ async fn anything_but_no_objection_to_this_payment_keeps_it_in() {
             let started = Instant::now();
             let answer = world.gate.fetch(via, &paying(&world, via)).await;
             assert_eq!((answer.status, answer.reason()), (403, Some(reason)), "{name} {via:?}: {answer:?}");
-            assert!(started.elapsed() < Duration::from_millis(2_500), "{name} took {:?}", started.elapsed());
+            assert!(
+                started.elapsed() < Duration::from_millis(2_500),
+                "{name} took {:?}",
+                started.elapsed()
+            );
         }
         world.assert_untouched();
         if let Some(scripted) = &service.scripted {
             let quick = "POST /api/agent-services/action-safety/quick HTTP/1.1";
-            assert!(scripted.heads().iter().all(|head| head == quick), "{name}: what it recommends is never called");
+            assert!(
+                scripted.heads().iter().all(|head| head == quick),
+                "{name}: what it recommends is never called"
+            );
             assert_eq!(service.asked().len(), 2, "{name}: asked once for each payment");
         }
     }
@@ -213,7 +238,13 @@ async fn the_service_is_told_one_line_and_no_secret() {
     );
     assert_eq!((&question["command"], &question["environment"]), (&json!(line), &json!("tests")));
     let told = format!("{head}\n{question}");
-    for secret in ["hushhush", "api_key", &wallet.sign(&terms)[2..], &terms.nonce_hex(), &encode(&payment)] {
+    for secret in [
+        "hushhush",
+        "api_key",
+        &wallet.sign(&terms)[2..],
+        &terms.nonce_hex(),
+        &encode(&payment),
+    ] {
         assert!(!told.contains(secret), "{secret} was told:\n{told}");
     }
     let everything = format!(

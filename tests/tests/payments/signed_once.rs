@@ -1,11 +1,13 @@
 //! One signature for each GO, and none otherwise: what is sent once more under its payment identifier goes out with the bytes that it had.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tollgate_tests::authority::{Alpn, Authority};
 use tollgate_tests::client::{Ask, Via};
+use tollgate_tests::origin::Origin;
 use tollgate_tests::payment::{self, Terms, Wallet, decode, encode, signer_of, unsigned};
 use tollgate_tests::policy::{self, HOST};
 use tollgate_tests::scripted::{Conversation, Scripted};
@@ -31,6 +33,19 @@ enum Key {
     Remote,
 }
 
+fn payment_in(header: Option<&str>, body: &[u8]) -> Value {
+    if let Some(value) = header {
+        return serde_json::from_str(&decode(value)).unwrap();
+    }
+    let call: Value = serde_json::from_slice(body).unwrap();
+    let params = &call["params"];
+    let places = [
+        &params["_meta"]["x402/payment"],
+        &params["message"]["metadata"]["x402.payment.payload"],
+    ];
+    places.into_iter().find(|place| !place.is_null()).unwrap().clone()
+}
+
 /// A seller that breaks off its first conversation and sells in every later one, a wallet, and all that stands around them.
 struct House {
     authority: Authority,
@@ -39,7 +54,7 @@ struct House {
     /// The payments that came, as they were written.
     paid: Arc<Mutex<Vec<Value>>>,
     wallet: Arc<Wallet>,
-    signing: tollgate_tests::origin::Origin,
+    signing: Origin,
     log: Log,
     folder: TempDir,
 }
@@ -53,16 +68,7 @@ impl House {
             let kept = Arc::clone(&kept);
             async move {
                 let Some((head, body)) = client.request().await else { return };
-                let payment = match head.header("payment-signature") {
-                    Some(value) => serde_json::from_str(&decode(value)).unwrap(),
-                    None => {
-                        let call: Value = serde_json::from_slice(&body).unwrap();
-                        let params = &call["params"];
-                        let places = [&params["_meta"]["x402/payment"], &params["message"]["metadata"]["x402.payment.payload"]];
-                        places.into_iter().find(|place| !place.is_null()).unwrap().clone()
-                    }
-                };
-                kept.lock().unwrap().push(payment);
+                kept.lock().unwrap().push(payment_in(head.header("payment-signature"), &body));
                 if client.index > 0 {
                     client.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsold").await;
                 }
@@ -155,7 +161,7 @@ async fn a_payment_that_is_sent_again_has_one_go_and_one_signature() {
             assert_eq!(paid.len(), 2, "{case}");
             assert_eq!(paid[0], paid[1], "{case}: the same payment, to the last byte of its signature");
             assert_eq!(signer_of(&paid[0]), house.wallet.address, "{case}");
-            let asked = if key == Key::Remote { 1 } else { 0 };
+            let asked = usize::from(key == Key::Remote);
             assert_eq!((house.peer.questions().len(), house.asked_to_sign()), (1, asked), "{case}");
             assert_eq!(signatures(&gate, "signed").await, 1, "{case}");
             for outcome in ["refused", "unavailable", "invalid"] {
@@ -179,7 +185,10 @@ async fn after_a_crash_a_key_at_hand_repeats_itself_and_a_service_is_not_asked_t
         let first = house.paid().remove(0);
         let signature = first["payload"]["signature"].as_str().unwrap()[2..].to_owned();
         let bytes = hex::decode(&signature).unwrap();
-        assert!(!kept.windows(64).any(|window| window == &bytes[..64]), "the signature is on the disk");
+        assert!(
+            !kept.windows(64).any(|window| window == &bytes[..64]),
+            "the signature is on the disk"
+        );
         assert!(!String::from_utf8_lossy(&kept).contains(&signature), "the signature is on the disk");
 
         let gate = house.start(key);
@@ -203,7 +212,7 @@ async fn a_crowd_of_payments_does_not_storm_the_signing_service() {
     let wallet = Arc::new(Wallet::default());
     let peer = VerdictPeer::says(Says::Go).await;
     let authority = Authority::default();
-    let seller = tollgate_tests::origin::Origin::tls(&authority, Alpn::H1).await;
+    let seller = Origin::tls(&authority, Alpn::H1).await;
     let silent = Scripted::start(None, |mut client: Conversation| async move {
         while client.request().await.is_some() {
             client.linger().await;
@@ -218,44 +227,29 @@ async fn a_crowd_of_payments_does_not_storm_the_signing_service() {
         .config(peer.settings())
         .config(json!({ "payments": { "signer": { "wallet": wallet.address, "remote": remote } } }))
         .start();
-    let asks = (0..12).map(|number| {
-        let url = format!("https://{HOST}:{}/paid?{number}", seller.port());
-        let payment = unsigned(wallet.v2(&url, &Terms::default()));
-        (format!("/paid?{number}"), encode(&payment))
-    });
-    let asks: Vec<(String, String)> = asks.collect();
-    let sent = asks.iter().map(|(target, payment)| {
-        let gate = &gate;
-        let ask = Ask::get(seller.port(), target).header("PAYMENT-SIGNATURE", payment.clone());
-        async move {
-            let started = std::time::Instant::now();
+    let asks: Vec<(String, String)> = (0..12)
+        .map(|number| {
+            let target = format!("/paid?{number}");
+            let payment = unsigned(wallet.v2(&format!("https://{HOST}:{}{target}", seller.port()), &Terms::default()));
+            (target, encode(&payment))
+        })
+        .collect();
+    let gate = Arc::new(gate);
+    let mut sent = tokio::task::JoinSet::new();
+    for (target, payment) in asks {
+        let (gate, port) = (Arc::clone(&gate), seller.port());
+        sent.spawn(async move {
+            let ask = Ask::get(port, &target).header("PAYMENT-SIGNATURE", payment);
+            let started = Instant::now();
             let answer = gate.fetch(Via::TlsH1, &ask).await;
             answer.assert_denied(403, "payment_signer_unavailable");
-            started.elapsed() < std::time::Duration::from_millis(1_500)
-        }
-    });
-    let at_once = futures_of(sent).await.into_iter().filter(|quick| *quick).count();
+            started.elapsed()
+        });
+    }
+    let took = sent.join_all().await;
+    let at_once = took.iter().filter(|took| **took < Duration::from_millis(1_500)).count();
     assert_eq!(at_once, 10, "all but the one that is asked for and the one that waits");
     assert_eq!(silent.heads().len(), 1, "one question; whoever waits too long asks none");
     assert_eq!(signatures(&gate, "unavailable").await, 12);
     seller.assert_no_request();
-}
-
-/// Runs them all at once.
-async fn futures_of<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut running: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
-    std::future::poll_fn(|context| {
-        let mut pending = false;
-        for (future, output) in &mut running {
-            if output.is_none() {
-                match future.as_mut().poll(context) {
-                    std::task::Poll::Ready(done) => *output = Some(done),
-                    std::task::Poll::Pending => pending = true,
-                }
-            }
-        }
-        if pending { std::task::Poll::Pending } else { std::task::Poll::Ready(()) }
-    })
-    .await;
-    running.into_iter().filter_map(|(_, output)| output).collect()
 }

@@ -340,7 +340,11 @@ async fn a_message_to_an_agent_is_paid_by_the_wallet_and_changed_in_nothing_else
         let mut sent: Value = serde_json::from_slice(&seen.body).unwrap();
         let paid = &mut sent["params"]["message"]["metadata"]["x402.payment.payload"];
         assert_eq!(signer_of(paid), wallet.address, "{via:?}");
-        assert_eq!(paid["payload"]["signature"], wallet.sign(&terms), "over exactly the terms of the agent");
+        assert_eq!(
+            paid["payload"]["signature"],
+            wallet.sign(&terms),
+            "over exactly the terms of the agent"
+        );
         paid["payload"]["signature"] = json!(placeholder());
         assert_eq!(sent, written, "{via:?}");
         assert_eq!(
@@ -348,7 +352,10 @@ async fn a_message_to_an_agent_is_paid_by_the_wallet_and_changed_in_nothing_else
             text.len(),
             "{via:?}: a signature is as long as the placeholder, and nothing else is new"
         );
-        assert_eq!((signatures(&world.gate, "signed").await, peer.questions().len()), (number as u64 + 1, number + 1));
+        assert_eq!(
+            (signatures(&world.gate, "signed").await, peer.questions().len()),
+            (number as u64 + 1, number + 1)
+        );
     }
 }
 

@@ -84,7 +84,10 @@ impl AwaitedAnswer {
         if matches!(self.form, Form::Heard | Form::Unreadable) {
             return;
         }
-        let decoded = self.decoder.as_mut().and_then(|decoder| decoder.take(piece.clone(), self.most).ok());
+        let decoded = self
+            .decoder
+            .as_mut()
+            .and_then(|decoder| decoder.take(piece.clone(), self.most).ok());
         let Some(piece) = decoded else { return self.give_up() };
         let mut answers = Vec::new();
         let held = match &mut self.form {

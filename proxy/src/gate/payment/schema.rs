@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::rate::RateConfig;
 use crate::settings::schema::{duration, nullable, with};
 use crate::settings::units::format_duration;
+use crate::signer::config::{MAX_IN_FLIGHT, MAX_QUEUE};
 use crate::x402::extensions::Extension;
 use crate::x402::scheme::Scheme;
-use crate::signer::config::{MAX_IN_FLIGHT, MAX_QUEUE};
 
 /// Names every field that the operator's section has, and no other.
 pub fn operator() -> Value {

@@ -17,7 +17,10 @@ pub struct CallHash(pub [u8; 32]);
 pub(super) type Anew = (&'static [&'static str], &'static [&'static str]);
 
 pub(super) const IN_MCP: &[Anew] = &[(&["params", "_meta"], &[MCP_PAYMENT, "progressToken", "traceparent", "tracestate"])];
-pub(super) const IN_A2A: &[Anew] = &[(&["params", "message"], &["messageId"]), (&["params", "message", "metadata"], &[A2A_PAYMENT])];
+pub(super) const IN_A2A: &[Anew] = &[
+    (&["params", "message"], &["messageId"]),
+    (&["params", "message", "metadata"], &[A2A_PAYMENT]),
+];
 
 impl CallHash {
     /// The call without the values of these members, nor of its `id`.
@@ -50,18 +53,23 @@ mod tests {
     use super::*;
 
     fn mcp(id: &str, city: &str, meta: &str) -> CallHash {
-        let call = format!(r#"{{"id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"city":{city}}},"_meta":{{{meta}}}}}}}"#);
+        let call =
+            format!(r#"{{"id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"city":{city}}},"_meta":{{{meta}}}}}}}"#);
         CallHash::of(&call, IN_MCP)
     }
 
     #[test]
     fn what_is_new_each_time_makes_no_other_call_and_anything_else_does() {
-        let meta = |token: &str, payment: &str| format!(r#""progressToken":{token},"x402/payment":{payment},"traceparent":"{token}","a":1"#);
+        let meta =
+            |token: &str, payment: &str| format!(r#""progressToken":{token},"x402/payment":{payment},"traceparent":"{token}","a":1"#);
         let first = mcp("7", "\"Oslo\"", &meta("7", "{}"));
         assert_eq!(first, mcp("\"8\"", "\"Oslo\"", &meta("8", r#"{"payload":{"nonce":"0x1"}}"#)));
         for (name, other) in [
             ("another argument", mcp("7", "\"Bergen\"", &meta("7", "{}"))),
-            ("another member", mcp("7", "\"Oslo\"", &meta("7", "{}").replace("\"a\":1", "\"a\":2"))),
+            (
+                "another member",
+                mcp("7", "\"Oslo\"", &meta("7", "{}").replace("\"a\":1", "\"a\":2")),
+            ),
             ("no token", mcp("7", "\"Oslo\"", r#""x402/payment":{},"traceparent":"7","a":1"#)),
             // Names that are new each time are so in their places alone.
             ("an id elsewhere", mcp("7", r#"{"id":1}"#, &meta("7", "{}"))),

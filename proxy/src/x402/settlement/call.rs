@@ -53,7 +53,9 @@ impl CallAnswer {
     fn of(result: &Members<'_>) -> Self {
         let in_mcp = || {
             let places = ["_meta", "structuredContent"].into_iter();
-            places.filter_map(|name| text::member(get(result, name)?, MCP_RECEIPT)).find_map(receipt)
+            places
+                .filter_map(|name| text::member(get(result, name)?, MCP_RECEIPT))
+                .find_map(receipt)
         };
         // A task, an event or a message; newer agents wrap each in an object that names it.
         let wrapped = ["task", "statusUpdate", "message"].into_iter();

@@ -22,7 +22,10 @@ fn the_sellers_word_is_found_where_its_protocol_has_it() {
     let table = [
         (json!({ "_meta": { "x402/payment-response": yes } }), settled.clone()),
         (json!({ "_meta": { "x402/payment-response": no }, "isError": true }), failed.clone()),
-        (json!({ "structuredContent": { "x402/payment-response": no }, "isError": true }), failed.clone()),
+        (
+            json!({ "structuredContent": { "x402/payment-response": no }, "isError": true }),
+            failed.clone(),
+        ),
         (in_message(&json!({ "x402.payment.receipts": [no, yes] })), settled.clone()),
         (in_message(&json!({ "x402.payment.receipts": [yes, no] })), failed.clone()),
         (in_message(&completed), settled.clone()),
