@@ -107,7 +107,8 @@ impl AwaitedAnswer {
         for answer in answers {
             self.answered(&answer, record);
         }
-        if held > self.most || self.held.hold(held).is_err() {
+        let too_much = held > self.most || self.held.hold(held).is_err();
+        if too_much && !matches!(self.form, Form::Heard) {
             self.give_up();
         }
     }
