@@ -7,7 +7,7 @@
 
 mod events;
 mod rpc;
-mod splitter;
+pub(super) mod splitter;
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ use crate::x402::claim::{AtomicAmount, RequestHash, Scheme};
 use crate::x402::network::Caip2;
 use crate::x402::resource::PaymentRequest;
 pub(super) use events::{EventScreen, Refused};
-pub(super) use rpc::Expected;
+pub(super) use rpc::{Expected, is_events};
 
 /// v2's challenge.
 const PAYMENT_REQUIRED: &str = "payment-required";
@@ -120,7 +120,7 @@ pub(super) async fn pass<'a>(
     down: &mut ServerSession,
     sent: Sent,
     record: &mut Record<'_>,
-) -> Result<(Sent, Option<EventScreen<'a>>), Failure> {
+) -> Result<(Sent, Option<Box<EventScreen<'a>>>), Failure> {
     let mut sent = sent;
     if asks_to_pay(sent.head.status) {
         sent = Box::pin(by_status(&screening, down, sent, record)).await?;
@@ -134,7 +134,7 @@ pub(super) async fn pass<'a>(
     }
     if by_events {
         let screen = match EventScreen::new(screening, expected.calls().cloned(), &mut sent) {
-            Ok(screen) => Some(screen),
+            Ok(screen) => Some(Box::new(screen)),
             // What need not be judged may pass without having been read.
             Err(_) if screening.rule() == ScreeningRule::PassedOn => None,
             Err(denial) => return Err(denial.into()),

@@ -19,6 +19,7 @@ use super::head::{Head, Scope};
 use super::outbound::{is_websocket, names_websocket};
 use super::payment::{self, Paid, Paying};
 use super::record::Record;
+use super::relay::Watching;
 use super::send::{Resend, Sending, Sent, or_gone};
 use super::signing::Vessel;
 use super::websocket::{self, Reading, Upgraded};
@@ -89,7 +90,7 @@ impl Engine {
             Some(bytes) => {
                 let in_head = paying.as_ref().map(|paying| &paying.claim);
                 let looked = payment::look(&self.gate, &head, &down.req_header().headers, bytes, in_head);
-                looked.inspect_err(|denial| record.payment_suspected(denial))?
+                looked.inspect_err(|denial| record.payment_suspected(denial))?.map(Box::new)
             }
             None => None,
         };
@@ -116,7 +117,8 @@ impl Engine {
             None => None,
         };
         // Bodies and verdicts take their time: what leaves now leaves under the rules in force now.
-        self.judge_again(connection, rules, &head, down, &content, carried.as_ref()).await?;
+        self.judge_again(connection, rules, &head, down, &content, carried.as_deref())
+            .await?;
         let expected = Expected::of(&head, &content);
         drop((content, carried));
 
@@ -139,9 +141,7 @@ impl Engine {
             paid: paid.as_mut(),
         };
         let sent = record.wait(sending.send(down)).await?;
-        if let Some(paid) = paid {
-            paid.answered(sent.head.status, &sent.head.headers, record);
-        }
+        let awaited = paid.and_then(|paid| paid.answered(&sent.head, self, record));
         record.status = Some(sent.head.status.as_u16());
 
         // 8. A WebSocket: from here on there are messages, or bytes that nobody reads.
@@ -155,10 +155,18 @@ impl Engine {
             rules,
             head: &head,
         };
-        let (sent, screen) = challenge::pass(screening, &expected, down, sent, record).await?;
+        let (sent, screen) = match challenge::pass(screening, &expected, down, sent, record).await {
+            Ok(passed) => passed,
+            Err(failure) => {
+                if let (Some(awaited), Failure::Denied(_)) = (awaited, &failure) {
+                    awaited.kept_back(record);
+                }
+                return Err(failure);
+            }
+        };
 
         // 10. Head, then body as it comes; the rest of the request meanwhile goes the other way.
-        let outcome = self.relay(down, sent, screen, &origin, record).await;
+        let outcome = self.relay(down, sent, Watching { screen, awaited }, &origin, record).await;
         drop(reservation);
         outcome
     }

@@ -1,9 +1,12 @@
 //! The payment rule's place in the flow: find and check a payment, reserve its authorisation, and turn a ruling into GO or a denial.
 
+mod answer;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
+use pingora::http::ResponseHeader;
 use tollgate_policy::{Authority, Group, Reason};
 
 use super::engine::Engine;
@@ -24,13 +27,16 @@ use crate::gate::payment::terms::Terms;
 use crate::gate::{Denial, Gate, PaymentFacts, PaymentTerms, Ruleset};
 use crate::signer::Signer;
 use crate::verdict::desk::Ruling;
+use crate::verdict::report::Receipt;
 use crate::verdict::{BackendName, Verdict};
+use crate::x402::carriers::again::CallHash;
 use crate::x402::carriers::{Carried, Carrier};
 use crate::x402::claim::{AtomicAmount, Claim, Version};
 use crate::x402::detect::{self, Found};
 use crate::x402::refusal::{PaymentRefusal, PaymentSummary, SchemeName};
 use crate::x402::resource::{PaymentRequest, UrlScheme};
 use crate::x402::settlement::{Settlement, SettlementOutcome};
+pub(super) use answer::AwaitedAnswer;
 
 /// A payment that has passed our own checks, and whose authorisation is reserved for this one request.
 pub(crate) struct Paying {
@@ -39,8 +45,18 @@ pub(crate) struct Paying {
     reservation: Option<Reservation>,
     /// The challenge that it answers, where one is required; goes back with this.
     answer: Option<Answer>,
-    /// Where it stands in the body, if it does.
-    place: Option<Range<usize>>,
+    /// The call that it stands in, if it does.
+    call: Option<Box<PaidCall>>,
+}
+
+/// A call in whose body its payment stands.
+struct PaidCall {
+    /// Where the payment stands.
+    at: Range<usize>,
+    /// Names the call without it.
+    hash: CallHash,
+    /// The call's id, as JSON.
+    id: Box<str>,
 }
 
 impl Paying {
@@ -55,6 +71,7 @@ impl Paying {
 
     /// The body is known, as far as it will be: what is bought, and whether it is not being bought already.
     pub(crate) fn buys(&self, body: PaidBody<'_>) -> Result<(), Denial> {
+        let body = self.call.as_ref().map_or(body, |call| PaidBody::Call(call.hash));
         let bought = self.reservation.as_ref().map_or(Ok(()), |reservation| reservation.buys(body));
         bought.map_err(|refusal| denial_of(&refusal))
     }
@@ -85,11 +102,14 @@ pub(crate) struct Paid {
     slot: Option<Slot>,
     progress: Progress,
     price: Price,
+    /// The id of the call that it stands in, if it does.
+    call: Option<Box<str>>,
     /// What is still to be signed, where the sandbox has not.
     signing: Option<Box<Signing>>,
 }
 
 /// What has to be known of a payment when its seller says what became of it.
+#[derive(Debug, Clone, Copy)]
 struct Price {
     version: Version,
     amount: AtomicAmount,
@@ -126,24 +146,49 @@ impl Paid {
         Ok(signed)
     }
 
-    /// The origin's answer is here. What became of the payment goes into its line, and to the service that judged it.
-    pub(crate) fn answered(mut self, status: StatusCode, headers: &HeaderMap, record: &mut Record<'_>) {
-        let receipt = self.reservation.take().and_then(Reservation::answered);
-        let Price { version, amount, decimals } = self.price;
-        let settlement = Settlement::find(version, headers);
-        let outcome = match &settlement {
-            Some(settlement) if settlement.outcome == SettlementOutcome::Settled => PaymentOutcome::Settled,
-            None if status.is_success() || status == StatusCode::SWITCHING_PROTOCOLS => PaymentOutcome::Delivered,
-            _ => PaymentOutcome::Abandoned,
+    /// The head of the origin's answer is here. What became of the payment goes into its line, and to the service that judged it; now, or
+    /// where a call was paid whose answer is in the body, when that is there.
+    pub(crate) fn answered(mut self, head: &ResponseHeader, engine: &Engine, record: &mut Record<'_>) -> Option<Box<AwaitedAnswer>> {
+        let settlement = Settlement::find(self.price.version, &head.headers);
+        if settlement.is_none()
+            && let Some(call) = self.call.take()
+            && let Some(form) = answer::Form::of(head)
+        {
+            return Some(Box::new(AwaitedAnswer::new(self, call, form, engine)));
+        }
+        let delivered = head.status.is_success() || head.status == StatusCode::SWITCHING_PROTOCOLS;
+        let without_word = if delivered {
+            PaymentOutcome::Delivered
+        } else {
+            PaymentOutcome::Abandoned
         };
-        let transaction = settlement.as_ref().and_then(|settlement| settlement.transaction);
+        let receipt = self.known();
+        self.price.settled(settlement.as_ref(), without_word, receipt, record);
+        None
+    }
+
+    /// It was answered: nothing about it is uncertain any more. Gives back the right to report.
+    fn known(&mut self) -> Option<Receipt> {
+        self.reservation.take().and_then(Reservation::answered)
+    }
+}
+
+impl Price {
+    /// Tells what became of the payment, by the seller's word if it gives one.
+    fn settled(self, word: Option<&Settlement>, without_word: PaymentOutcome, receipt: Option<Receipt>, record: &mut Record<'_>) {
+        let outcome = match word.map(|word| word.outcome) {
+            Some(SettlementOutcome::Settled) => PaymentOutcome::Settled,
+            Some(SettlementOutcome::Failed) => PaymentOutcome::Abandoned,
+            None => without_word,
+        };
+        let transaction = word.and_then(|word| word.transaction);
         record.paid(outcome, transaction.map(|transaction| transaction.to_string()));
         if let Some(receipt) = receipt {
-            let taken = settlement.as_ref().and_then(|settlement| settlement.amount).unwrap_or(amount);
+            let taken = word.and_then(|word| word.amount).unwrap_or(self.amount);
             let settled = outcome == PaymentOutcome::Settled;
             receipt.report(
                 outcome,
-                settled.then(|| taken.to_decimal(decimals)),
+                settled.then(|| taken.to_decimal(self.decimals)),
                 transaction.filter(|_| settled),
             );
         }
@@ -154,7 +199,7 @@ impl Paid {
     /// It left in a message. No answer goes with it, so nobody is told that it was settled, and nobody that it was not.
     pub(crate) async fn leave_in_message(mut self) -> Result<(), Denial> {
         self.leave().await?;
-        if let Some(receipt) = self.reservation.take().and_then(Reservation::answered) {
+        if let Some(receipt) = self.known() {
             receipt.report(PaymentOutcome::Delivered, None, None);
         }
         Ok(())
@@ -205,7 +250,11 @@ pub(crate) fn find_carried(
     signing::check_vessel(&claim, carried, vessel)?;
     let request = payment_request(head).carrying(carried.call.carrier());
     let mut paying = reserve(engine, rules, &request, claim, now, record)?;
-    paying.place = Some(carried.at.clone());
+    paying.call = Some(Box::new(PaidCall {
+        at: carried.at.clone(),
+        hash: carried.hash,
+        id: carried.id.clone(),
+    }));
     Ok(paying)
 }
 
@@ -223,7 +272,7 @@ fn reserve(
         claim,
         reservation: Some(reservation),
         answer: None,
-        place: None,
+        call: None,
     };
     // Refused here, the authorisation is given back: what nobody asked for must not use it up.
     if paying.attempt() != Some(Attempt::Resend) {
@@ -452,8 +501,10 @@ pub(super) fn refusal(claim: &Claim, ruling: &Ruling) -> Option<Denial> {
 
 /// A payment that has its GO: by a ruling, or by the one that its identical and unsent first attempt had.
 fn release(mut paying: Paying, slot: Option<Slot>, signer: Option<&Arc<Signer>>) -> Paid {
+    let (at, call) = paying.call.take().map(|call| (call.at, call.id)).unzip();
     Paid {
-        signing: Signing::of(&paying.claim, paying.place.take(), signer).map(Box::new),
+        signing: Signing::of(&paying.claim, at, signer, paying.attempt()).map(Box::new),
+        call,
         reservation: paying.reservation.take(),
         answer: paying.answer.take(),
         slot,

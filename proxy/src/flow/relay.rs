@@ -11,18 +11,27 @@ use super::engine::Engine;
 use super::exchange::Outcome;
 use super::failure::Failure;
 use super::inbound::{BodyRule, inbound};
+use super::payment::AwaitedAnswer;
 use super::record::Record;
 use super::send::{Sent, next_piece};
 use crate::egress::Origin;
 use crate::gate::Layer;
 
+/// What reads an answer on its way to the client.
+pub(super) struct Watching<'a> {
+    /// Keeps back events of a stream.
+    pub(super) screen: Option<Box<EventScreen<'a>>>,
+    /// Hears what became of a payment.
+    pub(super) awaited: Option<Box<AwaitedAnswer>>,
+}
+
 impl Engine {
-    /// Passes the answer on; `screen` reads an event stream on its way.
+    /// Passes the answer on.
     pub(super) async fn relay(
         &self,
         down: &mut ServerSession,
         sent: Sent,
-        mut screen: Option<EventScreen<'_>>,
+        watching: Watching<'_>,
         origin: &Origin,
         record: &mut Record<'_>,
     ) -> Result<Outcome, Failure> {
@@ -33,6 +42,10 @@ impl Engine {
             read,
             held,
         } = sent;
+        let Watching { mut screen, mut awaited } = watching;
+        if let Some(awaited) = &mut awaited {
+            awaited.begin(&head.headers);
+        }
         let client = down.req_header().version;
         let body = body_rule(&down.req_header().method, &head);
         inbound(&mut head, client, body).map_err(pingora::Error::into_up)?;
@@ -45,7 +58,7 @@ impl Engine {
         answer::write_head(down, head, end).await?;
         if end == End::BodyFollows {
             if !read.is_empty() {
-                pass_on(down, read, record).await?;
+                pass_on(down, read, &mut awaited, record).await?;
             }
             drop(held);
             loop {
@@ -58,7 +71,10 @@ impl Engine {
                         let passed = Box::pin(screen.take(piece, down, record)).await?;
                         if let Some(refused) = passed.refused {
                             if !passed.bytes.is_empty() {
-                                pass_on(down, passed.bytes, record).await?;
+                                pass_on(down, passed.bytes, &mut awaited, record).await?;
+                            }
+                            if let Some(awaited) = awaited.filter(|awaited| awaited.is_for(&refused.id)) {
+                                awaited.kept_back(record);
                             }
                             return self.end_stream(down, *refused, record).await;
                         }
@@ -66,17 +82,22 @@ impl Engine {
                     }
                 };
                 if !piece.is_empty() {
-                    pass_on(down, piece, record).await?;
+                    pass_on(down, piece, &mut awaited, record).await?;
                 }
                 if ended {
                     break;
                 }
+            }
+            if let Some(awaited) = awaited {
+                awaited.ended(record);
             }
             match session.trailers().await? {
                 Some(trailers) if client == Version::HTTP_2 => down.write_response_trailers(trailers).await,
                 _ => down.write_response_body(Bytes::new(), true).await,
             }
             .map_err(pingora::Error::into_down)?;
+        } else if let Some(awaited) = awaited {
+            awaited.ended(record);
         }
         record.traffic.bytes_up = upload.sent();
         // Only a complete request and a complete answer leave a connection that the next request may use.
@@ -95,7 +116,7 @@ impl Engine {
         record.denied_midway(&denial);
         let request_id = record.id.to_string();
         let event = EventScreen::refusal(&denial, &id, &denial.body(&record.subject(Layer::L7, &request_id)));
-        pass_on(down, event, record).await?;
+        pass_on(down, event, &mut None, record).await?;
         down.set_keepalive(None);
         down.write_response_body(Bytes::new(), true)
             .await
@@ -104,7 +125,16 @@ impl Engine {
     }
 }
 
-async fn pass_on(down: &mut ServerSession, piece: Bytes, record: &mut Record<'_>) -> Result<(), Failure> {
+async fn pass_on(
+    down: &mut ServerSession,
+    piece: Bytes,
+    awaited: &mut Option<Box<AwaitedAnswer>>,
+    record: &mut Record<'_>,
+) -> Result<(), Failure> {
+    if let Some(awaited) = awaited {
+        // First: whether the client still takes it makes no difference to what the seller has said.
+        awaited.hear(&piece, record);
+    }
     record.traffic.bytes_down += piece.len() as u64;
     down.write_response_body(piece, false).await.map_err(pingora::Error::into_down)?;
     Ok(())

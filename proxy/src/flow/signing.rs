@@ -16,6 +16,7 @@ use super::exchange::now;
 use super::payment::facts_of;
 use super::upload::Body;
 use crate::gate::payment::judge::header_name;
+use crate::gate::payment::replay::Attempt;
 use crate::gate::{Denial, PaymentFacts};
 use crate::signer::{Order, Signer, SigningError};
 use crate::x402::base64;
@@ -66,6 +67,7 @@ pub(super) fn check_vessel(claim: &Claim, carried: &Carried, vessel: Vessel<'_>)
 pub(super) struct Signing {
     order: Order,
     signer: Option<Arc<Signer>>,
+    attempt: Option<Attempt>,
     place: Place,
     facts: PaymentFacts,
 }
@@ -78,10 +80,11 @@ enum Place {
 
 impl Signing {
     /// `None` where the sandbox has signed.
-    pub(super) fn of(claim: &Claim, in_body: Option<Range<usize>>, signer: Option<&Arc<Signer>>) -> Option<Self> {
+    pub(super) fn of(claim: &Claim, in_body: Option<Range<usize>>, signer: Option<&Arc<Signer>>, attempt: Option<Attempt>) -> Option<Self> {
         Some(Signing {
             order: Order::of(claim)?,
             signer: signer.cloned(),
+            attempt,
             place: in_body.map_or(Place::Header(claim.version), Place::Body),
             facts: facts_of(claim),
         })
@@ -91,7 +94,12 @@ impl Signing {
         let Some(signer) = &self.signer else {
             return Err(Denial::new(Reason::InternalError, "there is nobody to sign the payment"));
         };
-        let signature = signer.sign(&self.order, now()).await.map_err(|error| self.denied(error))?;
+        let given = match self.attempt {
+            // It left with its signature before: one GO, one signature.
+            Some(Attempt::Resend) => signer.sign_again(&self.order, now()),
+            Some(Attempt::First | Attempt::Retry) | None => signer.sign(&self.order, now()).await,
+        };
+        let signature = given.map_err(|error| self.denied(error))?;
         // A service took its time.
         if self.order.valid_before <= now() {
             return Err(self.denied(SigningError::Expired));

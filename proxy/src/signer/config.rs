@@ -1,5 +1,6 @@
 //! `payments.signer` of `tollgate.yaml`: whose key signs, where it is, and what the agent does in place of signing.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +14,10 @@ use crate::x402::signature::Placeholder;
 
 /// A payment's client will not wait longer than this.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+/// Most questions that may be in flight.
+pub(crate) const MAX_IN_FLIGHT: usize = 256;
+/// Most payments that may wait.
+pub(crate) const MAX_QUEUE: usize = 65_536;
 
 /// The section.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -52,9 +57,23 @@ pub struct RemoteConfig {
     pub url: ServiceUrl,
     /// An environment variable with the bearer token that it wants.
     pub token_env: Option<EnvName>,
-    /// From the question to the whole answer.
+    /// From the payment's arrival at the queue to the whole answer.
     #[serde(default = "default_timeout", deserialize_with = "units::duration")]
     pub timeout: Duration,
+    /// Questions at the same time.
+    #[serde(default = "default_in_flight")]
+    pub max_in_flight: NonZeroUsize,
+    /// Payments that may wait for one of those; 0 refuses whatever cannot be asked at once.
+    #[serde(default = "default_queue")]
+    pub queue: usize,
+}
+
+const fn default_in_flight() -> NonZeroUsize {
+    NonZeroUsize::MIN.saturating_add(3)
+}
+
+const fn default_queue() -> usize {
+    64
 }
 
 const fn default_timeout() -> Duration {
@@ -122,8 +141,13 @@ impl SignerConfig {
                 "signatures are money: write https://, or name a loopback address".to_owned(),
             ));
         }
-        let late = remote.timeout.is_zero() || remote.timeout > MAX_TIMEOUT;
-        late.then(|| ("remote/timeout", "from `1ms` to `1m`".to_owned()))
+        if remote.timeout.is_zero() || remote.timeout > MAX_TIMEOUT {
+            return Some(("remote/timeout", "from `1ms` to `1m`".to_owned()));
+        }
+        if remote.max_in_flight.get() > MAX_IN_FLIGHT {
+            return Some(("remote/max_in_flight", format!("from 1 to {MAX_IN_FLIGHT}")));
+        }
+        (remote.queue > MAX_QUEUE).then(|| ("remote/queue", format!("from 0 to {MAX_QUEUE}")))
     }
 
     /// The environment variables that hold secrets; no child process gets them.

@@ -72,15 +72,25 @@ impl LocalKey {
     }
 }
 
-#[async_trait]
-impl KeyHolder for LocalKey {
+impl LocalKey {
     /// Deterministic (RFC 6979): the same order gives the same bytes.
-    async fn sign(&self, order: &Order) -> Result<Signature, SigningError> {
+    fn signature(&self, order: &Order) -> Result<Signature, SigningError> {
         let (rs, v) = self
             .0
             .sign_prehash_recoverable(&order.unsigned.digest)
             .map_err(|_| SigningError::Invalid)?;
         let (r, s) = rs.split_bytes();
         Signature::from_parts(r.into(), s.into(), v.is_y_odd()).map_err(|_| SigningError::Invalid)
+    }
+}
+
+#[async_trait]
+impl KeyHolder for LocalKey {
+    async fn sign(&self, order: &Order) -> Result<Signature, SigningError> {
+        self.signature(order)
+    }
+
+    fn signed_before(&self, order: &Order) -> Result<Signature, SigningError> {
+        self.signature(order)
     }
 }

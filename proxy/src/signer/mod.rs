@@ -20,7 +20,7 @@ use crate::audit::SignatureOutcome;
 use crate::audit::vocabulary::Vocabulary;
 use crate::credentials::config::EnvName;
 use crate::egress::fetch::{FetchError, Fetcher};
-use crate::x402::claim::{Asset, Claim, EvmAddress};
+use crate::x402::claim::{Asset, Claim, EvmAddress, IdentifierHash};
 use crate::x402::signature::Signature;
 use crate::x402::unsigned::Unsigned;
 use config::{RemoteConfig, SignerConfig};
@@ -38,6 +38,8 @@ pub struct Order {
     pub resource: String,
     /// Unix seconds until which a signature is worth something.
     pub valid_before: u64,
+    /// The client's payment identifier, under which the same payment may be sent once more.
+    pub identifier: Option<IdentifierHash>,
 }
 
 impl Order {
@@ -48,6 +50,7 @@ impl Order {
             asset: claim.asset.clone(),
             resource: claim.resource.to_string(),
             valid_before: claim.valid_before,
+            identifier: claim.identifier_hash,
         })
     }
 }
@@ -67,6 +70,12 @@ pub enum SigningError {
     /// No complete answer.
     #[error("the signing service cannot be asked: {0}")]
     Unreachable(FetchError),
+    /// As many questions as it may have at once, and as many that wait, are there already.
+    #[error("too many payments wait for the signing service")]
+    Busy,
+    /// The same payment was signed before, and is not signed twice.
+    #[error("the signing service has signed this payment before; its signature is not kept any more, and it is not asked for another")]
+    NotKept,
     /// Something else than the wallet's signature over these values.
     #[error("what the signer gives is not the wallet's signature")]
     Invalid,
@@ -77,7 +86,9 @@ impl SigningError {
     pub fn outcome(self) -> SignatureOutcome {
         match self {
             SigningError::Expired | SigningError::Refused(_) => SignatureOutcome::Refused,
-            SigningError::Status(_) | SigningError::Unreachable(_) => SignatureOutcome::Unavailable,
+            SigningError::Status(_) | SigningError::Unreachable(_) | SigningError::Busy | SigningError::NotKept => {
+                SignatureOutcome::Unavailable
+            }
             SigningError::Invalid => SignatureOutcome::Invalid,
         }
     }
@@ -88,6 +99,9 @@ impl SigningError {
 pub trait KeyHolder: fmt::Debug + Send + Sync {
     /// Signs the order's digest.
     async fn sign(&self, order: &Order) -> Result<Signature, SigningError>;
+
+    /// The same bytes that it gave for this order before. Nobody is asked.
+    fn signed_before(&self, order: &Order) -> Result<Signature, SigningError>;
 }
 
 /// Why there is no signer, at start.
@@ -144,11 +158,24 @@ impl Signer {
         } else {
             self.holder.sign(order).await.and_then(|signature| self.proved(order, signature))
         };
-        let outcome = signed.as_ref().map_or_else(|error| error.outcome(), |_| SignatureOutcome::Signed);
+        self.add(signed.as_ref().map_or_else(|error| error.outcome(), |_| SignatureOutcome::Signed));
+        signed
+    }
+
+    /// The signature that an order was given before, for the same payment sent once more. It is no second one, and is not counted as one.
+    pub fn sign_again(&self, order: &Order, now: u64) -> Result<Signature, SigningError> {
+        let signed = if order.valid_before <= now {
+            Err(SigningError::Expired)
+        } else {
+            self.holder.signed_before(order).and_then(|signature| self.proved(order, signature))
+        };
+        signed.inspect_err(|error| self.add(error.outcome()))
+    }
+
+    fn add(&self, outcome: SignatureOutcome) {
         if let Some(count) = self.counts.get(outcome.index()) {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        signed
     }
 
     fn proved(&self, order: &Order, signature: Signature) -> Result<Signature, SigningError> {

@@ -16,20 +16,25 @@
 //! | 400 to 499 but 408 and 429 | refused |
 //! | any other status, dead, slow, broken, unverified TLS | unavailable |
 //!
-//! One question, one answer: no retry, no redirect. Every outcome but the first one refuses the payment.
+//! One question, one answer: no retry, no redirect. Every outcome but the first one refuses the payment. So many questions at once, so many
+//! that wait, and the next one is refused. A signature that may have to go out again, because its payment has an identifier, is kept in memory.
 
 use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, StatusCode};
+use lru::LruCache;
 use serde_json::json;
 
 use super::config::RemoteConfig;
 use super::{KeyHolder, Order, SigningError};
 use crate::egress::fetch::{FetchError, Fetcher, Limits, Request, ServiceUrl};
+use crate::egress::turns::Turns;
 use crate::x402::json;
 use crate::x402::network::Caip2;
 use crate::x402::signature::Signature;
@@ -38,6 +43,8 @@ use crate::x402::signature::Signature;
 const MAX_ANSWER: usize = 16 << 10;
 /// Nesting of an answer that is read.
 const MAX_DEPTH: u8 = 8;
+/// Signatures that are kept; the oldest go first.
+const MOST_KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1_023);
 
 /// See the module.
 pub struct Remote {
@@ -47,6 +54,9 @@ pub struct Remote {
     /// Sensitive.
     authorization: Option<HeaderValue>,
     limits: Limits,
+    turns: Turns,
+    /// By digest. What has expired by now is worth nothing, and goes with the oldest.
+    kept: Mutex<LruCache<[u8; 32], Signature>>,
 }
 
 impl fmt::Debug for Remote {
@@ -67,7 +77,28 @@ impl Remote {
                 deadline: config.timeout,
                 max_response: MAX_ANSWER,
             },
+            turns: Turns::new(config.max_in_flight, config.queue),
+            kept: Mutex::new(LruCache::new(MOST_KEPT)),
         })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, LruCache<[u8; 32], Signature>> {
+        // Every use is one insert or one look.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ask(&self, request: &Request) -> Result<Signature, SigningError> {
+        let _turn = self.turns.take().await.ok_or(SigningError::Busy)?;
+        let response = self.fetcher.fetch(request, self.limits).await.map_err(|error| match error {
+            FetchError::TooLarge => SigningError::Invalid,
+            other => SigningError::Unreachable(other),
+        })?;
+        match response.status {
+            StatusCode::OK => answer(&response.body),
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(SigningError::Status(response.status.as_u16())),
+            status if status.is_client_error() => Err(SigningError::Refused(status.as_u16())),
+            status => Err(SigningError::Status(status.as_u16())),
+        }
     }
 
     fn request(&self, body: Bytes) -> Request {
@@ -95,16 +126,17 @@ impl Remote {
 impl KeyHolder for Remote {
     async fn sign(&self, order: &Order) -> Result<Signature, SigningError> {
         let request = self.request(question(order)?);
-        let response = self.fetcher.fetch(&request, self.limits).await.map_err(|error| match error {
-            FetchError::TooLarge => SigningError::Invalid,
-            other => SigningError::Unreachable(other),
-        })?;
-        match response.status {
-            StatusCode::OK => answer(&response.body),
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Err(SigningError::Status(response.status.as_u16())),
-            status if status.is_client_error() => Err(SigningError::Refused(status.as_u16())),
-            status => Err(SigningError::Status(status.as_u16())),
+        let signature = tokio::time::timeout(self.limits.deadline, self.ask(&request))
+            .await
+            .unwrap_or(Err(SigningError::Unreachable(FetchError::Timeout)))?;
+        if order.identifier.is_some() {
+            self.kept().put(order.unsigned.digest, signature);
         }
+        Ok(signature)
+    }
+
+    fn signed_before(&self, order: &Order) -> Result<Signature, SigningError> {
+        self.kept().get(&order.unsigned.digest).copied().ok_or(SigningError::NotKept)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::egress::Resolver;
 use crate::egress::fetch::scripted::{ScriptedServer, Step};
 use crate::settings::PrivateFileError;
 use crate::verdict::sample;
+use crate::x402::claim::IdentifierHash;
 use crate::x402::eip712::{SigningDomains, TransferWithAuthorization};
 
 /// A key that everybody knows: 31 zeros and a one.
@@ -69,9 +70,65 @@ async fn a_local_key_signs_what_is_ordered_and_the_same_again() {
     let signer = with_key(&[("PAYER_KEY", KEY)]).unwrap();
     let first = signer.sign(&order(), NOW).await.unwrap();
     assert_eq!(first.recover(&order().unsigned.digest), Some(wallet()));
-    let again = signer.sign(&order(), NOW).await.unwrap();
+    let again = signer.sign_again(&order(), NOW).unwrap();
     assert_eq!(first.spelled(), again.spelled(), "a resend has to be the same bytes");
-    assert_eq!(signer.count(SignatureOutcome::Signed), 2);
+    assert_eq!(signer.count(SignatureOutcome::Signed), 1, "and is no second signature");
+    // Also after a restart.
+    let restarted = with_key(&[("PAYER_KEY", KEY)]).unwrap();
+    assert_eq!(restarted.sign_again(&order(), NOW).unwrap().spelled(), first.spelled());
+    let late = restarted.sign_again(&order(), order().valid_before);
+    assert_eq!(late.unwrap_err(), SigningError::Expired);
+    assert_eq!(restarted.count(SignatureOutcome::Signed), 0);
+}
+
+#[tokio::test]
+async fn a_service_is_asked_once_for_a_payment_that_is_sent_twice() {
+    let named = Order {
+        identifier: Some(IdentifierHash([1; 32])),
+        ..order()
+    };
+    let body = json!({ "signature": good().await }).to_string();
+    for (order, repeated) in [(named, true), (order(), false)] {
+        let server = ScriptedServer::plain(answer("200 OK", &body)).await;
+        let signer = remote(&server);
+        assert_eq!(
+            signer.sign_again(&order, NOW).unwrap_err(),
+            SigningError::NotKept,
+            "nothing was signed yet"
+        );
+        let first = signer.sign(&order, NOW).await.unwrap();
+        let again = signer.sign_again(&order, NOW);
+        match again {
+            Ok(again) => assert_eq!(again.spelled(), first.spelled()),
+            Err(error) => assert_eq!(error, SigningError::NotKept),
+        }
+        assert_eq!(again.is_ok(), repeated, "kept only where it may have to go out again");
+        assert_eq!((server.requests().len(), signer.count(SignatureOutcome::Signed)), (1, 1));
+        let failed = if repeated { 1 } else { 2 };
+        assert_eq!(signer.count(Unavailable), failed);
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_has_all_it_may_have_is_asked_no_more() {
+    let server = ScriptedServer::plain(vec![Step::Linger]).await;
+    let url = format!("http://{}/", server.address);
+    let section = json!({ "wallet": WALLET, "remote": { "url": url, "timeout": "700ms", "max_in_flight": 1, "queue": 1 } });
+    let signer = open(section, &[]).unwrap();
+    let order = order();
+    let timed = async || {
+        let started = std::time::Instant::now();
+        let error = signer.sign(&order, NOW).await.unwrap_err();
+        (error, started.elapsed())
+    };
+    let (first, second, third) = tokio::join!(timed(), timed(), timed());
+    assert_eq!(third.0, SigningError::Busy);
+    assert!(third.1 < Duration::from_millis(300), "at once, and not after {:?}", third.1);
+    for (error, took) in [first, second] {
+        assert_eq!(error, SigningError::Unreachable(FetchError::Timeout));
+        assert!(took < Duration::from_millis(1_300), "{took:?}: waiting counts");
+    }
+    assert_eq!((server.requests().len(), signer.count(Unavailable)), (1, 3));
 }
 
 #[tokio::test]

@@ -12,13 +12,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tollgate_policy::Reason;
 
 use super::breaker::{Breaker, BreakerConfig};
 use super::report::Report;
 use super::{Answer, Backend, BackendName, Failure, Question};
+use crate::egress::turns::Turns;
 
 /// How much asking there may be at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +46,7 @@ pub enum Asker {
 pub struct Desk {
     backend: Arc<dyn Backend>,
     limits: DeskLimits,
-    seats: Semaphore,
-    places: Semaphore,
+    turns: Turns,
     breaker: Breaker,
 }
 
@@ -96,18 +95,10 @@ impl Desk {
             Asker::Payments => "payments",
             Asker::Offers => "offers",
         };
-        let limits = DeskLimits {
-            max_in_flight: limits
-                .max_in_flight
-                .min(NonZeroUsize::new(Semaphore::MAX_PERMITS).unwrap_or(NonZeroUsize::MIN)),
-            queue: limits.queue.min(Semaphore::MAX_PERMITS),
-            ..limits
-        };
         Desk {
             backend,
             limits,
-            seats: Semaphore::new(limits.max_in_flight.get()),
-            places: Semaphore::new(limits.queue),
+            turns: Turns::new(limits.max_in_flight, limits.queue),
             breaker: Breaker::new(limits.breaker, asker),
         }
     }
@@ -161,7 +152,7 @@ impl Desk {
             return Err(Failure::BreakerOpen);
         }
         let call = async {
-            let _seat = self.seats.acquire().await.map_err(|_| Failure::QueueFull)?;
+            let _turn = self.turns.wait().await.ok_or(Failure::QueueFull)?;
             self.backend.report(report).await
         };
         tokio::time::timeout(self.limits.timeout, call)
@@ -171,30 +162,21 @@ impl Desk {
 
     /// Calls to the backend now.
     pub fn in_flight(&self) -> usize {
-        self.limits.max_in_flight.get() - self.seats.available_permits()
+        self.turns.in_flight()
     }
 
     /// Payments that wait for a call now.
     pub fn waiting(&self) -> usize {
-        self.limits.queue - self.places.available_permits()
+        self.turns.waiting()
     }
 
     async fn ask(&self, question: &Question, asked: &OnceLock<Instant>) -> (BackendName, Result<Answer, Failure>) {
-        match self.seat().await {
-            Ok(_seat) => {
+        match self.turns.take().await {
+            Some(_turn) => {
                 let _ = asked.set(Instant::now());
                 self.backend.consult(question).await
             }
-            Err(full) => (self.backend.name(), Err(full)),
+            None => (self.backend.name(), Err(Failure::QueueFull)),
         }
-    }
-
-    async fn seat(&self) -> Result<SemaphorePermit<'_>, Failure> {
-        // The semaphore hands a freed seat to the longest waiter, so taking one here overtakes nobody.
-        if let Ok(seat) = self.seats.try_acquire() {
-            return Ok(seat);
-        }
-        let _place = self.places.try_acquire().map_err(|_| Failure::QueueFull)?;
-        self.seats.acquire().await.map_err(|_| Failure::QueueFull)
     }
 }

@@ -4,6 +4,7 @@
 //! In: a decoded body that speaks of payments. Out: the one payment in the one place that its protocol gives it ([`call`]), or the
 //! challenges in an answer ([`answer`]). A payment in any other place is a trace ([`super::traces`]), which is refused.
 
+pub mod again;
 pub mod answer;
 pub mod call;
 pub(in crate::x402) mod text;
@@ -14,6 +15,12 @@ pub use call::{Call, Carried, Sought};
 pub const MCP_PAYMENT: &str = "x402/payment";
 /// The member of a message's `metadata` that pays an A2A agent.
 pub const A2A_PAYMENT: &str = "x402.payment.payload";
+/// The member of a result's `_meta` that says what became of an MCP call's payment.
+pub const MCP_RECEIPT: &str = "x402/payment-response";
+/// The members of a message's `metadata` that say the same to an A2A agent's client.
+pub const A2A_RECEIPTS: &str = "x402.payment.receipts";
+/// One word for it.
+pub const A2A_STATUS: &str = "x402.payment.status";
 /// The member of a message's `metadata` by which an A2A agent asks to be paid.
 pub const A2A_REQUIRED: &str = "x402.payment.required";
 

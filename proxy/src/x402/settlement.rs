@@ -1,7 +1,9 @@
-//! A seller's word on what became of a payment: `PAYMENT-RESPONSE` (v2) or `X-PAYMENT-RESPONSE` (v1).
+//! A seller's word on what became of a payment: `PAYMENT-RESPONSE` (v2) or `X-PAYMENT-RESPONSE` (v1), or a member of the answer to a call.
 //!
-//! In: the fields of its answer. Out: whether it says that the payment was settled, and where. Read leniently, because nothing is allowed or
+//! In: the fields of its answer, or the [answer to a call](call). Out: whether it says that the payment was settled, and where. Read leniently, because nothing is allowed or
 //! refused by it, and within bounds, because the seller writes it. It proves nothing: it is passed on as what the seller said.
+
+pub mod call;
 
 use std::fmt;
 
@@ -13,7 +15,7 @@ use serde::Deserialize;
 
 use super::claim::{AtomicAmount, Version};
 
-/// The largest field value that is looked at; honest ones are under 1 KiB.
+/// The largest field value or member that is looked at; honest ones are under 1 KiB.
 const MAX_BYTES: usize = 8 << 10;
 const V1: HeaderName = HeaderName::from_static("x-payment-response");
 const V2: HeaderName = HeaderName::from_static("payment-response");
@@ -79,12 +81,15 @@ impl Settlement {
         if value.len() > MAX_BYTES {
             return None;
         }
-        let bytes = decode(value.trim_ascii())?;
+        Self::read(&decode(value.trim_ascii())?)
+    }
+
+    fn read(document: &[u8]) -> Option<Self> {
         let Document {
             success,
             transaction,
             amount,
-        } = serde_json::from_slice(&bytes).ok()?;
+        } = serde_json::from_slice(document).ok()?;
         Some(Settlement {
             outcome: if success {
                 SettlementOutcome::Settled

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod answers;
 mod breaker;
 mod calls;
 mod carriers;
@@ -23,7 +24,9 @@ mod rate;
 mod replay;
 mod schemes;
 mod screening;
+mod second_opinion;
 mod seller;
+mod signed_once;
 mod signer;
 mod stanza;
 mod store;

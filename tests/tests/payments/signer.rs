@@ -16,10 +16,11 @@ use tollgate_tests::verdict_peer::{Mood, Says, VerdictPeer};
 use tollgate_tests::websocket::{ENFORCE, Seen as Frame, Sockets, WEBSOCKET, text};
 use tollgate_tests::world::World;
 
+use super::calls::Protocol;
 use super::seller::{Shop, v1_body};
 use super::url;
 
-fn section(wallet: &Wallet, agent: &str) -> Value {
+pub(super) fn section(wallet: &Wallet, agent: &str) -> Value {
     json!({ "payments": { "signer": { "wallet": wallet.address, "agent": agent, "key_env": "PAYER_KEY" } } })
 }
 
@@ -39,7 +40,7 @@ async fn signing(mood: Mood, wallet: &Wallet, agent: &str) -> (World, VerdictPee
     (world, peer)
 }
 
-async fn signatures(gate: &Tollgate, outcome: &str) -> u64 {
+pub(super) async fn signatures(gate: &Tollgate, outcome: &str) -> u64 {
     let count = gate.metric("tollgate_signatures_total", &[("outcome", outcome)]).await;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
     {
@@ -325,6 +326,40 @@ async fn a_payment_in_a_body_is_signed_where_it_stands() {
 }
 
 #[tokio::test]
+async fn a_message_to_an_agent_is_paid_by_the_wallet_and_changed_in_nothing_else() {
+    let wallet = Wallet::default();
+    let (world, peer) = signing(Mood::Always(Says::Go), &wallet, "placeholder").await;
+    for (number, via) in Via::ALL.into_iter().enumerate() {
+        let terms = Terms::default();
+        let written = Protocol::A2a.paid(&unsigned(wallet.v2(&url(&world, via), &terms)));
+        let text = written.to_string();
+        let ask = Ask::get(world.port(via), "/paid").json(&text);
+        let ask = ask.header("X-A2A-Extensions", "https://github.com/google-a2a/a2a-x402/v0.1");
+        world.gate.fetch(via, &ask).await.assert_allowed();
+        let seen = world.origin(via).last();
+        let mut sent: Value = serde_json::from_slice(&seen.body).unwrap();
+        let paid = &mut sent["params"]["message"]["metadata"]["x402.payment.payload"];
+        assert_eq!(signer_of(paid), wallet.address, "{via:?}");
+        assert_eq!(
+            paid["payload"]["signature"],
+            wallet.sign(&terms),
+            "over exactly the terms of the agent"
+        );
+        paid["payload"]["signature"] = json!(placeholder());
+        assert_eq!(sent, written, "{via:?}");
+        assert_eq!(
+            seen.body.len(),
+            text.len(),
+            "{via:?}: a signature is as long as the placeholder, and nothing else is new"
+        );
+        assert_eq!(
+            (signatures(&world.gate, "signed").await, peer.questions().len()),
+            (number as u64 + 1, number + 1)
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_payment_that_a_signature_cannot_be_put_into_is_refused() {
     let wallet = Wallet::default();
     let (world, peer) = signing(Mood::Always(Says::Go), &wallet, "placeholder").await;
@@ -365,10 +400,10 @@ async fn a_payment_that_a_signature_cannot_be_put_into_is_refused() {
 }
 
 /// What a signing service was asked, and how many verdicts and sales there had been by then.
-type Log = Arc<Mutex<Vec<(Value, Option<String>)>>>;
+pub(super) type Log = Arc<Mutex<Vec<(Value, Option<String>)>>>;
 
 /// A signing service with the wallet's key.
-async fn service(wallet: Arc<Wallet>, status: u16) -> (Origin, Log) {
+pub(super) async fn service(wallet: Arc<Wallet>, status: u16) -> (Origin, Log) {
     let log = Log::default();
     let kept = log.clone();
     let origin = Origin::start(None, move |seen| {

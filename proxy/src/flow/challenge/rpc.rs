@@ -54,7 +54,7 @@ impl Expected {
 const EVENTS: &[u8] = b"text/event-stream";
 
 /// Whether an answer is a stream of events.
-pub(super) fn is_events(head: &ResponseHeader) -> bool {
+pub(in crate::flow) fn is_events(head: &ResponseHeader) -> bool {
     let declared = head
         .headers
         .get(header::CONTENT_TYPE)

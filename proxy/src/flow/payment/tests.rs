@@ -10,11 +10,12 @@ use pingora::http::RequestHeader;
 use ruint::aliases::U256;
 
 use super::*;
+use crate::audit::SignatureOutcome;
 use crate::egress::fetch::FetchError;
 use crate::gate::payment::replay::ReplayMemory;
 use crate::signer::{KeyHolder, Order, SigningError};
 use crate::verdict::{self, Failure as NoVerdict, sample};
-use crate::x402::claim::EvmAddress;
+use crate::x402::claim::{EvmAddress, IdentifierHash};
 use crate::x402::eip712::{SigningDomains, TransferWithAuthorization};
 use crate::x402::signature::{Signature, address_of};
 use crate::x402::unsigned::Unsigned;
@@ -36,9 +37,20 @@ impl KeyHolder for Recording {
         if self.fails {
             return Err(SigningError::Unreachable(FetchError::Timeout));
         }
+        Ok(self.signature(order))
+    }
+
+    fn signed_before(&self, order: &Order) -> Result<Signature, SigningError> {
+        self.events.lock().unwrap().push("repeat");
+        Ok(self.signature(order))
+    }
+}
+
+impl Recording {
+    fn signature(&self, order: &Order) -> Signature {
         let (rs, v) = self.key.sign_prehash_recoverable(&order.unsigned.digest).unwrap();
         let (r, s) = rs.split_bytes();
-        Ok(Signature::from_parts(r.into(), s.into(), v.is_y_odd()).unwrap())
+        Signature::from_parts(r.into(), s.into(), v.is_y_odd()).unwrap()
     }
 }
 
@@ -93,13 +105,16 @@ impl Scene {
     }
 
     fn paying(&self, nonce: u8) -> Paying {
-        let claim = self.claim(nonce);
+        self.paying_with(self.claim(nonce))
+    }
+
+    fn paying_with(&self, claim: Claim) -> Paying {
         let reservation = self.memory.reserve(&claim, now()).unwrap();
         Paying {
             claim,
             reservation: Some(reservation),
             answer: None,
-            place: None,
+            call: None,
         }
     }
 }
@@ -180,6 +195,32 @@ async fn a_payment_that_got_no_signature_has_not_left_and_may_come_again() {
     drop(paid);
     let again = scene.paying(1);
     assert!(!again.needs_verdict(), "it had its GO");
+}
+
+#[tokio::test]
+async fn a_payment_that_is_sent_once_more_has_the_signature_of_its_one_go() {
+    let scene = Scene::new(false);
+    let named = || Claim {
+        identifier_hash: Some(IdentifierHash([7; 32])),
+        ..scene.claim(1)
+    };
+    let first = scene.paying_with(named());
+    first.buys(PaidBody::Whole(b"")).unwrap();
+    let mut paid = decide(first, &ruling(Ok(Verdict::Go)), None, Some(&scene.signer)).unwrap();
+    let signed = paid.leave().await.unwrap();
+    // No answer came.
+    drop(paid);
+    let again = scene.paying_with(named());
+    assert!(!again.needs_verdict());
+    again.buys(PaidBody::Whole(b"")).unwrap();
+    let mut paid = release(again, None, Some(&scene.signer));
+    let repeated = paid.leave().await.unwrap();
+    assert!(signed.is_some() && repeated.is_some());
+    assert_eq!(scene.events(), ["sign", "repeat"]);
+    assert_eq!(scene.signer.count(SignatureOutcome::Signed), 1);
+    drop(paid);
+    let third = scene.memory.reserve(&named(), now()).err().unwrap();
+    assert_eq!(third.reason, Reason::PaymentReplayed);
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ impl Judge<'_> {
     async fn judge_payment(&self, rules: &Arc<Ruleset>, carried: &Carried, text: &str, record: &mut Record<'_>) -> Result<(), Denial> {
         let engine = self.engine;
         let paying = payment::find_carried(engine, rules, &self.text, carried, Vessel::Message, record).map_err(denial)?;
-        paying.buys(PaidBody::Whole(text.as_bytes()))?;
+        paying.buys(PaidBody::Call(carried.hash))?;
         let paid = if paying.needs_verdict() {
             let question = Question::from(&paying.claim);
             let ruling = record.wait(engine.gate.desk().judge(&question)).await;

@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::x402::carriers::again::CallHash;
 use crate::x402::claim::RequestHash;
 
 /// SHA-256 of the paid request and its body; safe to store.
@@ -13,6 +14,8 @@ pub struct ActionHash(pub [u8; 32]);
 pub enum PaidBody<'b> {
     /// All of it, as it will be forwarded.
     Whole(&'b [u8]),
+    /// All of it: the call that the payment stands in.
+    Call(CallHash),
     /// It streams: no rule had to read it.
     Unread,
 }
@@ -27,6 +30,10 @@ impl ActionHash {
             PaidBody::Whole(bytes) => {
                 hash.update([1]);
                 hash.update(bytes);
+            }
+            PaidBody::Call(call) => {
+                hash.update([2]);
+                hash.update(call.0);
             }
             PaidBody::Unread => hash.update([0]),
         }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::rate::RateConfig;
 use crate::settings::schema::{duration, nullable, with};
 use crate::settings::units::format_duration;
+use crate::signer::config::{MAX_IN_FLIGHT, MAX_QUEUE};
 use crate::x402::extensions::Extension;
 use crate::x402::scheme::Scheme;
 
@@ -81,7 +82,15 @@ fn signer() -> Value {
                 "properties": {
                     "url": { "type": "string", "pattern": "^https?://[^?#]+$", "description": "Its base URL; over a network only `https`." },
                     "token_env": text("An environment variable with the bearer token that it wants."),
-                    "timeout": with(duration("From the question to the whole answer; at most `1m`."), "default", "5s"),
+                    "timeout": with(duration("From a payment's arrival to the whole answer, queueing included; at most `1m`."), "default", "5s"),
+                    "max_in_flight": {
+                        "type": "integer", "minimum": 1, "maximum": MAX_IN_FLIGHT, "default": 4,
+                        "description": "Questions at the same time.",
+                    },
+                    "queue": {
+                        "type": "integer", "minimum": 0, "maximum": MAX_QUEUE, "default": 64,
+                        "description": "Payments that may wait for one of those; 0 refuses whatever cannot be asked at once.",
+                    },
                 },
             },
         },

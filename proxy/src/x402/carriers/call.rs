@@ -8,6 +8,7 @@ use http::{Method, header};
 use tollgate_policy::Reason;
 use tollgate_policy::operation::{Media, folds_to};
 
+use super::again::{self, CallHash};
 use super::{A2A_PAYMENT, Carrier, MCP_PAYMENT, text};
 use crate::x402::json::{self, Object, Value};
 use crate::x402::payment::MAX_PAYMENT_BYTES;
@@ -81,6 +82,10 @@ pub struct Carried {
     pub payment: Box<str>,
     /// Where it stands in the document.
     pub at: Range<usize>,
+    /// The call's id, as JSON.
+    pub id: Box<str>,
+    /// Names the call, whatever pays for it.
+    pub hash: CallHash,
 }
 
 impl std::fmt::Debug for Carried {
@@ -203,14 +208,22 @@ impl Place<'_> {
         }
         let lost = || PaymentRefusal::malformed("the payment cannot be found again");
         let payment = text::at(text, self.path).ok_or_else(lost)?;
+        let id = text::member(text, "id").ok_or_else(lost)?.into();
         let at = text::place(text, payment).ok_or_else(lost)?;
         if payment.len() > MAX_PAYMENT_BYTES {
             return Err(PaymentRefusal::new(Reason::PaymentTooLarge, "the payment is larger than 16 KiB"));
         }
+        let anew = match call {
+            Call::Tool(_) | Call::Reading(_) | Call::Prompt(_) => again::IN_MCP,
+            Call::Task(_) => again::IN_A2A,
+        };
+        let hash = CallHash::of(text, anew);
         Ok(Carried {
             call,
             payment: payment.into(),
             at,
+            id,
+            hash,
         })
     }
 

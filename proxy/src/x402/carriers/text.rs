@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 /// The member of exactly this name, escapes undone.
-pub(super) fn member<'t>(object: &'t str, name: &str) -> Option<&'t str> {
+pub(in crate::x402) fn member<'t>(object: &'t str, name: &str) -> Option<&'t str> {
     let members: HashMap<String, &RawValue> = serde_json::from_str(object).ok()?;
     members.get(name).map(|raw| raw.get())
 }
@@ -19,7 +19,7 @@ pub(in crate::x402) fn at<'t>(object: &'t str, path: &[&str]) -> Option<&'t str>
 }
 
 /// The items of an array.
-pub(super) fn items(array: &str) -> Option<Vec<&str>> {
+pub(in crate::x402) fn items(array: &str) -> Option<Vec<&str>> {
     let items: Vec<&RawValue> = serde_json::from_str(array).ok()?;
     Some(items.into_iter().map(RawValue::get).collect())
 }
