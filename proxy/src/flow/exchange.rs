@@ -78,12 +78,16 @@ impl Engine {
         let Held {
             body,
             to_judge,
+            scan,
             reservation,
         } = if down.is_body_empty() {
             Held::nothing(&self.held)
         } else {
             let need = Need::of(route.reading(), &self.limits);
-            record.wait(body::read(down, need, &self.limits, &self.held)).await?
+            let held = record.wait(body::read(down, &head, need, &self.limits, &self.held)).await;
+            let in_head = paying.as_ref().map(|paying| &paying.claim);
+            held.map_err(|failure| payment::beside(failure, in_head))
+                .inspect_err(|failure| record.stopped(failure))?
         };
         let carried = match &to_judge {
             Some(bytes) => {
@@ -133,12 +137,14 @@ impl Engine {
             origin: &origin,
             head: &head,
             body: &body,
+            scan,
             credentials: &credentials,
             resend,
             limits: &self.limits,
             paid: paid.as_mut(),
         };
-        let sent = record.wait(sending.send(down)).await?;
+        let sent = record.wait(sending.send(down)).await;
+        let sent = sent.inspect_err(|failure| record.stopped(failure))?;
         if let Some(paid) = paid {
             paid.answered(sent.head.status, &sent.head.headers, record);
         }
