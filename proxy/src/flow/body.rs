@@ -49,7 +49,7 @@ pub(crate) struct Held {
     /// What has to be judged before a byte leaves, decoded; `None` where nothing has to be read.
     pub(crate) to_judge: Option<Bytes>,
     /// What searches the rest of the body, where not all of it is there.
-    pub(crate) scan: Option<Scan>,
+    pub(crate) scan: Option<Box<Scan>>,
     /// The bytes' place in the budget, until the exchange is over.
     pub(crate) reservation: Reservation,
 }
@@ -126,11 +126,11 @@ pub(crate) async fn read(
     head: &Arc<Head>,
     need: Need,
     limits: &Limits,
-    held: &HeldBytes,
+    budget: &HeldBytes,
 ) -> Result<Held, Failure> {
     refuse_upgrade_with_body(down.req_header())?;
     let coding = Coding::of(&down.req_header().headers)?;
-    let scan = Scan::of(head, &down.req_header().headers)?;
+    let scan = Box::new(Scan::of(head, &down.req_header().headers)?);
     if is_expect_continue_req(down.req_header()) {
         send_continue(down).await?;
     }
@@ -146,16 +146,16 @@ pub(crate) async fn read(
                     body: Body::Unseen,
                     to_judge: None,
                     scan: Some(scan),
-                    reservation: held.reserve(),
+                    reservation: budget.reserve(),
                 });
             }
         }
     } else {
         Already::Nothing
     };
-    let reading = read_to_judge(down, first, coding, need, scan, held);
+    let reading = read_to_judge(down, first, coding, need, scan, budget);
     match tokio::time::timeout(limits.body_read, reading).await {
-        Ok(held) => held,
+        Ok(read) => read,
         Err(_) => Err(Denial::new(Reason::MalformedRequest, "a body that has to be judged did not arrive in time").into()),
     }
 }
@@ -215,7 +215,7 @@ async fn read_to_judge(
     mut already: Already,
     coding: Coding,
     need: Need,
-    mut scan: Scan,
+    mut scan: Box<Scan>,
     held: &HeldBytes,
 ) -> Result<Held, Failure> {
     let began = tokio::time::Instant::now();

@@ -84,9 +84,9 @@ impl Engine {
             Held::nothing(&self.held)
         } else {
             let need = Need::of(route.reading(), &self.limits);
-            let held = record.wait(body::read(down, &head, need, &self.limits, &self.held)).await;
+            let read = record.wait(body::read(down, &head, need, &self.limits, &self.held)).await;
             let in_head = paying.as_ref().map(|paying| &paying.claim);
-            held.map_err(|failure| payment::beside(failure, in_head))
+            read.map_err(|failure| payment::beside(failure, in_head))
                 .inspect_err(|failure| record.stopped(failure))?
         };
         let carried = match &to_judge {

@@ -53,7 +53,7 @@ pub(crate) struct Sending<'a> {
     pub(crate) head: &'a Head,
     pub(crate) body: &'a Body,
     /// What searches the part of the body that is not there yet.
-    pub(crate) scan: Option<Scan>,
+    pub(crate) scan: Option<Box<Scan>>,
     /// Field values in which secrets stand for placeholders; they exist on the way out only.
     pub(crate) credentials: &'a [(HeaderName, HeaderValue)],
     pub(crate) resend: Resend,

@@ -36,11 +36,11 @@ pub(crate) struct Upload {
     /// The first piece has still to be looked at.
     look_first: bool,
     /// Searches what the client sends from now on.
-    scan: Option<Scan>,
+    scan: Option<Box<Scan>>,
 }
 
 impl Upload {
-    pub(crate) fn new(writer: BodyWriter, body: &Body, scan: Option<Scan>) -> Self {
+    pub(crate) fn new(writer: BodyWriter, body: &Body, scan: Option<Box<Scan>>) -> Self {
         let (rest, live) = match body {
             Body::Whole(bytes) => (bytes.clone(), false),
             Body::Streamed(prefix) => (prefix.clone(), true),

@@ -54,9 +54,9 @@ fn search(decoder: &mut StreamDecoder, bytes: &[u8], mut look: impl FnMut(&[u8])
     }
     let mut left = MOST_TOGETHER;
     for piece in bytes.chunks(CODED_STEP) {
-        let decoded = decoder.take(Bytes::copy_from_slice(piece), MOST_DECODED.min(left))?;
-        left -= decoded.len();
-        look(&decoded)?;
+        let text = decoder.take(Bytes::copy_from_slice(piece), MOST_DECODED.min(left))?;
+        left -= text.len();
+        look(&text)?;
     }
     Ok(())
 }

@@ -117,7 +117,8 @@ impl Engine {
                 Reading::Judged(encoding) => {
                     let mut said = Said::default();
                     let judge = Judge::new(self, connection, &head, addresses, &mut said);
-                    let broken = self.relay_messages(ends, encoding, judge, revoked, &mut end.traffic).await;
+                    // Boxed: the many connections that are none need not be large enough for it.
+                    let broken = Box::pin(self.relay_messages(ends, encoding, judge, revoked, &mut end.traffic)).await;
                     end.said(&said);
                     broken
                 }
