@@ -188,7 +188,8 @@ proptest! {
             let found = passing.take(&text.as_bytes()[from..to]).is_some();
             if found || to > end {
                 prop_assert!(found, "missed at {to} of {}", text.len());
-                prop_assert!(to + secret.len() / 2 > end, "found at {to}, before it was there");
+                // Of one in base64, the first words are enough.
+                prop_assert!(to + secret.len() > end, "found at {to}, before it was there");
                 return Ok(());
             }
             from = to;
