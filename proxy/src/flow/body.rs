@@ -1,15 +1,18 @@
 //! The request body: held and judged whole where a rule has to read it, streamed everywhere else.
 //!
-//! Where the policy's rules are about the body, it is held whatever it is. Elsewhere, what has to be read is decided by content, not by what the client declares: a body that begins like JSON is held, because a JSON
-//! body can settle a payment, broadcast a transaction or carry a payment, whatever its Content-Type says. Compressed bodies are
-//! decoded for judging only; what is forwarded is byte for byte what came. A body that streams is one that begins like no JSON in any
-//! encoding.
+//! Where the policy's rules are about the body, it is held whatever it is. Elsewhere, what has to be read is decided by content, not by what
+//! the client declares: a body that begins like JSON is held, because a JSON body can settle a payment, broadcast a transaction or carry a
+//! payment, whatever its Content-Type says. Compressed bodies are decoded for judging only; what is forwarded is byte for byte what came. A
+//! body that streams is one that begins like no JSON in any encoding; it is searched for payments on its way, and what of it is there within
+//! moments before any of it leaves.
 
 mod budget;
 mod decode;
+mod scan;
 mod sniff;
 mod stream;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -21,11 +24,13 @@ use tollgate_policy::{BodyReading, Reason};
 
 pub(crate) use budget::{HeldBytes, Reservation};
 use decode::{Coding, Decoded};
+pub(crate) use scan::Scan;
 use sniff::Sniffer;
 pub(super) use sniff::{Look, look};
 pub(super) use stream::StreamDecoder;
 
 use super::failure::Failure;
+use super::head::Head;
 use super::outbound::is_websocket;
 use super::upload::Body;
 use crate::gate::Denial;
@@ -33,6 +38,9 @@ use crate::settings::Limits;
 
 /// How long a gRPC stream's first message is waited for before the stream is opened without it.
 const FIRST_MESSAGE: Duration = Duration::from_millis(50);
+/// How much of a body that streams is waited for, and how long: a payment in that much is refused before anything leaves.
+const FIRST_BYTES: usize = 64 << 10;
+const FIRST_PIECES: Duration = Duration::from_millis(50);
 
 /// A body, and what a rule must be shown of it.
 pub(crate) struct Held {
@@ -40,6 +48,8 @@ pub(crate) struct Held {
     pub(crate) body: Body,
     /// What has to be judged before a byte leaves, decoded; `None` where nothing has to be read.
     pub(crate) to_judge: Option<Bytes>,
+    /// What searches the rest of the body, where not all of it is there.
+    pub(crate) scan: Option<Box<Scan>>,
     /// The bytes' place in the budget, until the exchange is over.
     pub(crate) reservation: Reservation,
 }
@@ -50,6 +60,7 @@ impl Held {
         Held {
             body: Body::Whole(Bytes::new()),
             to_judge: None,
+            scan: None,
             reservation: held.reserve(),
         }
     }
@@ -110,9 +121,16 @@ impl Need {
 }
 
 /// Reads as much of a body as has to be judged.
-pub(crate) async fn read(down: &mut ServerSession, need: Need, limits: &Limits, held: &HeldBytes) -> Result<Held, Failure> {
+pub(crate) async fn read(
+    down: &mut ServerSession,
+    head: &Arc<Head>,
+    need: Need,
+    limits: &Limits,
+    budget: &HeldBytes,
+) -> Result<Held, Failure> {
     refuse_upgrade_with_body(down.req_header())?;
     let coding = Coding::of(&down.req_header().headers)?;
+    let scan = Box::new(Scan::of(head, &down.req_header().headers)?);
     if is_expect_continue_req(down.req_header()) {
         send_continue(down).await?;
     }
@@ -127,22 +145,23 @@ pub(crate) async fn read(down: &mut ServerSession, need: Need, limits: &Limits, 
                 return Ok(Held {
                     body: Body::Unseen,
                     to_judge: None,
-                    reservation: held.reserve(),
+                    scan: Some(scan),
+                    reservation: budget.reserve(),
                 });
             }
         }
     } else {
         Already::Nothing
     };
-    let reading = read_to_judge(down, first, coding, need, held);
+    let reading = read_to_judge(down, first, coding, need, scan, budget);
     match tokio::time::timeout(limits.body_read, reading).await {
-        Ok(held) => held,
+        Ok(read) => read,
         Err(_) => Err(Denial::new(Reason::MalformedRequest, "a body that has to be judged did not arrive in time").into()),
     }
 }
 
 /// What a rule must be shown of a body that is there as a whole: the same as [`read`] finds of one that comes over a connection.
-pub(super) fn whole(request: &RequestHeader, body: &Bytes, need: Need) -> Result<Option<Bytes>, Failure> {
+pub(super) fn whole(request: &RequestHeader, head: &Arc<Head>, body: &Bytes, need: Need) -> Result<Option<Bytes>, Failure> {
     if body.is_empty() {
         return Ok(None);
     }
@@ -154,7 +173,7 @@ pub(super) fn whole(request: &RequestHeader, body: &Bytes, need: Need) -> Result
         Need::IfJson(_) => coding.look(&mut Sniffer::default(), body, true)?,
     };
     match look {
-        Look::OtherThanJson => Ok(None),
+        Look::OtherThanJson => Scan::of(head, &request.headers)?.take(body).map(|()| None),
         Look::Json | Look::Undecided if body.len() > most => Err(too_large(most)),
         Look::Json | Look::Undecided => coding.decode(body, most).map(|Decoded(bytes)| Some(bytes)),
     }
@@ -196,8 +215,11 @@ async fn read_to_judge(
     mut already: Already,
     coding: Coding,
     need: Need,
+    mut scan: Box<Scan>,
     held: &HeldBytes,
 ) -> Result<Held, Failure> {
+    let began = tokio::time::Instant::now();
+    let mut scanned = 0;
     let mut first = Bytes::new();
     let mut more = BytesMut::new();
     let mut reservation = held.reserve();
@@ -211,6 +233,19 @@ async fn read_to_judge(
         let chunk = match std::mem::replace(&mut already, Already::Nothing) {
             Already::Chunk(chunk) => Some(chunk),
             Already::End => None,
+            Already::Nothing if look == Look::OtherThanJson => {
+                match tokio::time::timeout_at(began + FIRST_PIECES, down.read_request_body()).await {
+                    Ok(chunk) => chunk.map_err(pingora::Error::into_down)?,
+                    Err(_) => {
+                        return Ok(Held {
+                            body: Body::Streamed(all(first, more)),
+                            to_judge: None,
+                            scan: Some(scan),
+                            reservation,
+                        });
+                    }
+                }
+            }
             Already::Nothing => down.read_request_body().await.map_err(pingora::Error::into_down)?,
         };
         let done = chunk.is_none() || down.is_body_done();
@@ -228,16 +263,21 @@ async fn read_to_judge(
             look = coding.look(&mut sniffer, so_far, done)?;
         }
         let bytes = so_far.len();
-        if look == Look::OtherThanJson && !done {
-            let prefix = if more.is_empty() { first } else { more.freeze() };
-            return Ok(Held {
-                body: Body::Streamed(prefix),
-                to_judge: None,
-                reservation,
-            });
+        if look == Look::OtherThanJson {
+            let unscanned = so_far.get(scanned..).unwrap_or_default();
+            scan.take(unscanned)?;
+            scanned = bytes;
+            if !done && bytes >= FIRST_BYTES {
+                return Ok(Held {
+                    body: Body::Streamed(all(first, more)),
+                    to_judge: None,
+                    scan: Some(scan),
+                    reservation,
+                });
+            }
         }
         if done {
-            let whole = if more.is_empty() { first } else { more.freeze() };
+            let whole = all(first, more);
             let to_judge = match look {
                 Look::OtherThanJson => None,
                 // By what was sent, however it came: in one piece it must not be told from in several.
@@ -247,13 +287,18 @@ async fn read_to_judge(
             return Ok(Held {
                 body: Body::Whole(whole),
                 to_judge,
+                scan: None,
                 reservation,
             });
         }
-        if bytes > most {
+        if look != Look::OtherThanJson && bytes > most {
             return Err(too_large(most));
         }
     }
+}
+
+fn all(first: Bytes, more: BytesMut) -> Bytes {
+    if more.is_empty() { first } else { more.freeze() }
 }
 
 fn too_large(limit: usize) -> Failure {

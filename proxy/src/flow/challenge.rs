@@ -93,6 +93,11 @@ impl<'a> Screening<'a> {
         terms.and_then(Terms::screening).unwrap_or(self.engine.gate.standing().screening)
     }
 
+    /// Whether what would be refused has to be kept from the client.
+    pub(super) fn keeps_from_client(&self) -> bool {
+        self.rule() == ScreeningRule::Screened
+    }
+
     /// Whether a payment has to answer one that was seen.
     fn remembers(&self) -> bool {
         self.terms().is_ok_and(|terms| terms.challenge() == ChallengeRule::Required)
@@ -147,6 +152,20 @@ pub(super) async fn pass<'a>(
     Ok((sent, None))
 }
 
+/// The same for a message that the origin says on a WebSocket, to a client that has sent these, the latest first: what the client may see of
+/// it, or `None` for all of it.
+pub(super) async fn message(
+    screening: &Screening<'_>,
+    text: &[u8],
+    calls: &[Bytes],
+    record: &mut Record<'_>,
+) -> Result<Option<String>, Failure> {
+    if !screening.keeps_from_client() && !screening.remembers() {
+        return Ok(None);
+    }
+    Box::pin(rpc::screen(screening, text, calls, None, record)).await
+}
+
 /// A 402 or 412.
 async fn by_status(screening: &Screening<'_>, down: &mut ServerSession, mut sent: Sent, record: &mut Record<'_>) -> Result<Sent, Failure> {
     let Screening { engine, head, .. } = *screening;
@@ -172,7 +191,7 @@ async fn by_status(screening: &Screening<'_>, down: &mut ServerSession, mut sent
         ScreeningRule::PassedOn => None,
         ScreeningRule::Screened => {
             agree(&found)?;
-            let payable = screening.judge(&challenges, &request, down, record).await?;
+            let payable = screening.judge(&challenges, &request, Some(down), record).await?;
             rewrite(&mut sent, &found, &payable)?;
             Some(payable)
         }
@@ -271,7 +290,7 @@ impl Screening<'_> {
         &self,
         challenges: &[&Challenge],
         request: &PaymentRequest<'_>,
-        down: &mut ServerSession,
+        down: Option<&mut ServerSession>,
         record: &mut Record<'_>,
     ) -> Result<Vec<Purchase>, Failure> {
         let (engine, terms) = (self.engine, self.terms()?);
@@ -296,10 +315,9 @@ impl Screening<'_> {
         }
         let desk = &engine.gate.standing().screening_desk;
         let asking = join_all(questions.iter().map(|(_, question)| desk.judge(question)));
-        let rulings = if down.is_body_done() {
-            record.wait(or_gone(down, async { Ok(asking.await) })).await?
-        } else {
-            record.wait(asking).await
+        let rulings = match down.and_then(|down| down.is_body_done().then_some(down)) {
+            Some(down) => record.wait(or_gone(down, async { Ok(asking.await) })).await?,
+            None => record.wait(asking).await,
         };
         let mut payable = Vec::new();
         for ((purchase, question), ruling) in questions.iter().zip(&rulings) {

@@ -93,7 +93,7 @@ impl DryEngine {
         run.layer = Layer::L7;
         let scope = tunnel.as_ref().map_or(Scope::Forward(None), Scope::Tunnel);
         wire.check()?;
-        let head = Head::read(scope, &wire.head, Some(&wire.raw), &self.limits)?;
+        let head = Arc::new(Head::read(scope, &wire.head, Some(&wire.raw), &self.limits)?);
         run.authority = Some(head.destination.authority().clone());
         run.path = Some(head.path.as_str().to_owned());
         let route = self.judge_head(rules, &head, &wire.head, request.caller, run)?;
@@ -310,7 +310,7 @@ impl DryEngine {
     /// The body as far as it is read, and the payment in it.
     fn body(
         &self,
-        head: &Head,
+        head: &Arc<Head>,
         route: &Route<'_>,
         wire: &Wire<'_>,
         asked: &DryRequest<'_>,
@@ -322,7 +322,8 @@ impl DryEngine {
             return Ok((None, None));
         }
         let need = Need::of(route.reading(), &self.limits);
-        let bytes = body::whole(&wire.head, &asked.body, need).map_err(denial_of)?;
+        let bytes = body::whole(&wire.head, head, &asked.body, need);
+        let bytes = bytes.map_err(|failure| denial_of(payment::beside(failure, in_head)))?;
         let carried = match &bytes {
             Some(bytes) => payment::look(&self.gate, head, &wire.head.headers, bytes, in_head)?,
             None => None,
@@ -330,7 +331,7 @@ impl DryEngine {
         let detail = match (&bytes, &carried) {
             (Some(_), Some(_)) => "no call to a payment rail, but a payment",
             (Some(_), None) => "no call to a payment rail",
-            (None, _) => "not JSON: it is streamed and not read",
+            (None, _) => "not JSON, and no payment in it",
         };
         if !asked.body.is_empty() {
             run.step(Stage::Body, Finding::Passed, detail);

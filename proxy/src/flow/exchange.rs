@@ -79,12 +79,16 @@ impl Engine {
         let Held {
             body,
             to_judge,
+            scan,
             reservation,
         } = if down.is_body_empty() {
             Held::nothing(&self.held)
         } else {
             let need = Need::of(route.reading(), &self.limits);
-            record.wait(body::read(down, need, &self.limits, &self.held)).await?
+            let read = record.wait(body::read(down, &head, need, &self.limits, &self.held)).await;
+            let in_head = paying.as_ref().map(|paying| &paying.claim);
+            read.map_err(|failure| payment::beside(failure, in_head))
+                .inspect_err(|failure| record.stopped(failure))?
         };
         let carried = match &to_judge {
             Some(bytes) => {
@@ -135,12 +139,14 @@ impl Engine {
             origin: &origin,
             head: &head,
             body: &body,
+            scan,
             credentials: &credentials,
             resend,
             limits: &self.limits,
             paid: paid.as_mut(),
         };
-        let sent = record.wait(sending.send(down)).await?;
+        let sent = record.wait(sending.send(down)).await;
+        let sent = sent.inspect_err(|failure| record.stopped(failure))?;
         let awaited = paid.and_then(|paid| paid.answered(&sent.head, self, record));
         record.status = Some(sent.head.status.as_u16());
 

@@ -9,7 +9,7 @@ use crate::gate::Denial;
 /// What stops an exchange.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A rule said no; nothing has been sent to the origin.
+    /// A rule said no. The origin has nothing of the request, or, where its body streams, not all of it.
     Denied(Box<Denial>),
     /// The client or the origin broke off, or broke the protocol.
     Broken(Box<Error>),

@@ -298,11 +298,23 @@ pub(super) fn look(gate: &Gate, head: &Head, headers: &HeaderMap, body: &[u8], i
         must_be_one_document(headers, body)?;
     }
     if second && in_head.is_some() {
-        // One GO must not release a second payment.
-        let detail = "the request has a payment header, and another payment in its body";
-        return Err(Denial::new(Reason::PaymentConflicting, detail));
+        return Err(second_payment());
     }
     looked
+}
+
+/// One GO must not release a second payment.
+fn second_payment() -> Denial {
+    let detail = "the request has a payment header, and another payment in its body";
+    Denial::new(Reason::PaymentConflicting, detail)
+}
+
+/// Why a body was not taken in, where the head may have a payment already.
+pub(super) fn beside(failure: Failure, in_head: Option<&Claim>) -> Failure {
+    match failure {
+        Failure::Denied(denial) if in_head.is_some() && denial.reason.group() == Group::Payment => second_payment().into(),
+        failure => failure,
+    }
 }
 
 /// Fields by which a request says that it is a call of MCP or A2A.

@@ -10,6 +10,7 @@ use tollgate_policy::{Authority, Group, Reason};
 use super::answer;
 use super::connection::Client;
 use super::engine::Engine;
+use super::failure::Failure;
 use super::head::Head;
 use super::websocket::Said;
 use crate::audit::{
@@ -190,6 +191,18 @@ impl<'e> Record<'e> {
         if denial.reason.group() == Group::Payment && self.payment_labels.is_none() {
             self.payment_seen(X402Version::Unknown, PaymentScheme::Other);
         }
+    }
+
+    /// The same of what stopped an exchange.
+    pub(super) fn stopped(&mut self, failure: &Failure) {
+        if let Failure::Denied(denial) = failure {
+            self.payment_suspected(denial);
+        }
+    }
+
+    /// Nothing came of it that anybody has to read.
+    pub(super) fn discard(mut self) {
+        self.finished = Finished::Yes;
     }
 
     /// It was none after all.

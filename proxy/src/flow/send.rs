@@ -9,7 +9,7 @@ use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 
-use super::body::Reservation;
+use super::body::{Reservation, Scan};
 use super::failure::Failure;
 use super::head::Head;
 use super::outbound::{Framing, OriginProtocol, is_websocket, outbound};
@@ -52,6 +52,8 @@ pub(crate) struct Sending<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) head: &'a Head,
     pub(crate) body: &'a Body,
+    /// What searches the part of the body that is not there yet.
+    pub(crate) scan: Option<Box<Scan>>,
     /// Field values in which secrets stand for placeholders; they exist on the way out only.
     pub(crate) credentials: &'a [(HeaderName, HeaderValue)],
     pub(crate) resend: Resend,
@@ -137,10 +139,11 @@ impl Sending<'_> {
             }
         }
         let writer = session.write_head(head, after).await?;
-        let mut upload = Upload::new(writer, with_signature.as_ref().unwrap_or(self.body));
+        let mut upload = Upload::new(writer, with_signature.as_ref().unwrap_or(self.body), self.scan.take());
         let mut failed = None;
         if upload.fits_with_head(CORK) {
             // Before the first poll for the answer: polling reads, reading flushes, and the head would leave alone.
+            // Nothing is read from the client here.
             failed = upload.step(down).await.err();
         }
         loop {
@@ -152,7 +155,7 @@ impl Sending<'_> {
                 tokio::select! { biased;
                     head = session.head() => head?,
                     sent = upload.step(down) => match sent {
-                        Err(error) if *error.esource() == ErrorSource::Downstream => return Err(error.into()),
+                        Err(failure) if !is_of_origin(&failure) => return Err(failure),
                         sent => {
                             failed = sent.err();
                             continue;
@@ -183,18 +186,23 @@ pub(crate) async fn next_piece(
     upload: &mut Upload,
     down: &mut ServerSession,
     idle: Duration,
-) -> Result<Option<Bytes>> {
+) -> Result<Option<Bytes>, Failure> {
     while upload.pending() {
         tokio::select! { biased;
-            piece = in_time(idle, session.chunk()) => return piece,
+            piece = in_time(idle, session.chunk()) => return piece.map_err(Failure::from),
             sent = upload.step(down) => match sent {
-                Err(error) if *error.esource() == ErrorSource::Downstream => return Err(error),
+                Err(failure) if !is_of_origin(&failure) => return Err(failure),
                 Err(_) => upload.abandon(),
                 Ok(()) => {}
             },
         }
     }
-    in_time(idle, or_gone(down, session.chunk())).await
+    in_time(idle, or_gone(down, session.chunk())).await.map_err(Failure::from)
+}
+
+/// Whether the origin has stopped listening, which is no reason to lose its answer.
+fn is_of_origin(failure: &Failure) -> bool {
+    matches!(failure, Failure::Broken(error) if *error.esource() != ErrorSource::Downstream)
 }
 
 /// Replaces every field that had a placeholder by its values, in their order.

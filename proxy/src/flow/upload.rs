@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use pingora::protocols::http::ServerSession;
-use pingora::{Error, ErrorType, Result};
+use pingora::{Error, ErrorType};
 
-use super::body::{Look, look};
+use super::body::{Look, Scan, look};
+use super::failure::Failure;
 use crate::egress::session::BodyWriter;
 
 /// Whole bodies are handed over in pieces of this size.
@@ -15,7 +16,7 @@ const PIECE: usize = 64 << 10;
 pub(crate) enum Body {
     /// Read to its end, and judged; empty when the request had none.
     Whole(Bytes),
-    /// No rule has to read it: what has been read of it, and the rest as it comes.
+    /// No rule has to read it: what has been read of it, and the rest as it comes. It is searched for payments on the way.
     Streamed(Bytes),
     /// It has to start before its first byte is there (gRPC); that byte is looked at when it comes.
     Unseen,
@@ -34,10 +35,12 @@ pub(crate) struct Upload {
     sent: u64,
     /// The first piece has still to be looked at.
     look_first: bool,
+    /// Searches what the client sends from now on.
+    scan: Option<Box<Scan>>,
 }
 
 impl Upload {
-    pub(crate) fn new(writer: BodyWriter, body: &Body) -> Self {
+    pub(crate) fn new(writer: BodyWriter, body: &Body, scan: Option<Box<Scan>>) -> Self {
         let (rest, live) = match body {
             Body::Whole(bytes) => (bytes.clone(), false),
             Body::Streamed(prefix) => (prefix.clone(), true),
@@ -52,6 +55,7 @@ impl Upload {
             broken: false,
             sent: 0,
             look_first,
+            scan,
         }
     }
 
@@ -80,8 +84,8 @@ impl Upload {
         (self.out, self.rest, self.live, self.broken) = (Bytes::new(), Bytes::new(), false, true);
     }
 
-    /// One piece further. Cancel-safe: what has gone is no longer held.
-    pub(crate) async fn step(&mut self, down: &mut ServerSession) -> Result<()> {
+    /// One piece further. Cancel-safe: what has gone is no longer held. A denial where the piece completes a payment: it has not left.
+    pub(crate) async fn step(&mut self, down: &mut ServerSession) -> Result<(), Failure> {
         if self.out.is_empty() {
             let piece = if self.rest.is_empty() {
                 let chunk = down.read_request_body().await.map_err(pingora::Error::into_down)?;
@@ -89,6 +93,11 @@ impl Upload {
                 let chunk = chunk.unwrap_or_default();
                 if !chunk.is_empty() && std::mem::take(&mut self.look_first) {
                     refuse_json(&chunk)?;
+                }
+                if let Some(Err(denied)) = self.scan.as_mut().map(|scan| scan.take(&chunk)) {
+                    // Whoever goes on after this has nothing more to send.
+                    self.abandon();
+                    return Err(denied);
                 }
                 chunk
             } else {
@@ -98,12 +107,12 @@ impl Upload {
             self.out = self.writer.frame(piece, !self.live && self.rest.is_empty());
         }
         let last = !self.live && self.rest.is_empty();
-        self.writer.push(&mut self.out, last).await
+        self.writer.push(&mut self.out, last).await.map_err(Failure::from)
     }
 }
 
 /// A body that was declared a gRPC stream and begins like JSON is a JSON body that wants to pass unread.
-fn refuse_json(first: &[u8]) -> Result<()> {
+fn refuse_json(first: &[u8]) -> pingora::Result<()> {
     match look(first) {
         Look::OtherThanJson => Ok(()),
         Look::Json | Look::Undecided => {

@@ -36,6 +36,7 @@ use crate::verdict::desk::Desk;
 use crate::verdict::report::Reports;
 use crate::x402::carriers::Carried;
 use crate::x402::detect::{self, Found};
+use crate::x402::traces::Trace;
 use closure::Egress;
 use message::Says;
 use payment::challenges::{ChallengeMemory, ScreeningRule};
@@ -296,6 +297,11 @@ impl Gate {
 
 fn refuse_rail(hit: Option<RailHit>) -> Result<(), Denial> {
     hit.map_or(Ok(()), |hit| Err(denied(hit)))
+}
+
+/// A trace of a payment in a body that is not JSON: nothing in it is judged, so it is refused.
+pub(crate) fn denied_trace(request_path: &str, trace: Trace) -> Denial {
+    denied(rail::call::trace_hit(request_path, trace))
 }
 
 /// A rail denial never says how it could be got around.

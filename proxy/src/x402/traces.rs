@@ -3,19 +3,17 @@
 //! A signature is money for whoever reads it, so every other way out of the sandbox is searched for one. The search takes what any reader
 //! might take (either base64 alphabet, keys in any case, escapes); what it finds is refused, never judged.
 
-use std::sync::LazyLock;
+mod passing;
+mod text;
+mod transaction;
 
-use aho_corasick::AhoCorasick;
-
-use super::base64::{decode_tolerant, is_base64};
+use super::base64::is_base64;
 use super::carriers::{A2A_PAYMENT, MCP_PAYMENT, Sought};
-use super::json::{self, Object, Value};
-use super::solana::TokenProgram;
-use super::solana::transaction::{MAX_BYTES, Transaction};
-use super::words::Words;
-
-/// Shorter text holds no payment: a signature alone is 132 characters.
-pub const SHORTEST: usize = 128;
+use super::json::{Object, Value};
+pub use passing::Passing;
+pub(crate) use text::encoded_words;
+pub use text::{SHORTEST, in_text};
+pub(crate) use transaction::{may_be_in_base58, words as transaction_words};
 
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,9 +83,9 @@ impl Walk<'_> {
             Value::Array(values) => values.iter().for_each(|value| self.value(value)),
             Value::Object(object) => self.object(object),
             Value::String(text) if hides_payment(text) => self.found(Trace::Payment),
-            Value::String(text) if hides_transaction(text) => self.found(Trace::SignedAuthorization),
+            Value::String(text) if transaction::is_hidden_in(text) => self.found(Trace::SignedAuthorization),
             // A header line, a data URL, JSON within JSON: what a partner outside would take apart again.
-            Value::String(text) if text.len() >= SHORTEST && in_text(text.as_bytes()).is_some() => self.found(Trace::Payment),
+            Value::String(text) => self.strongest = self.strongest.max(in_text(text.as_bytes())),
             _ => {}
         }
     }
@@ -116,9 +114,7 @@ impl Walk<'_> {
         }
         self.signature |= has("signature") || has_all(&["v", "r", "s"]);
         for (key, value) in object.members() {
-            if key.len() >= SHORTEST && in_text(key.as_bytes()).is_some() {
-                self.found(Trace::Payment);
-            }
+            self.strongest = self.strongest.max(in_text(key.as_bytes()));
             if self.judged.has(value) {
                 continue;
             }
@@ -138,149 +134,7 @@ impl Walk<'_> {
 /// outside who could take any other encoding as well.
 fn hides_payment(text: &str) -> bool {
     let run = text.trim().trim_end_matches('=').as_bytes();
-    run.len() >= SHORTEST && run.iter().all(|b| is_base64(*b)) && decodes_to_payment(run)
-}
-
-/// Whether a string is base64 of a Solana transaction that somebody has signed: the money of whoever sends it off. Other bytes are not taken
-/// for one by chance, as every length in it has to come out even.
-fn hides_transaction(text: &str) -> bool {
-    let run = text.trim().trim_end_matches('=').as_bytes();
-    let fits = (SHORTEST..=MAX_BYTES.div_ceil(3) * 4).contains(&run.len()) && run.iter().all(|b| is_base64(*b));
-    fits && decode_tolerant(run).is_some_and(|bytes| {
-        let transaction = Transaction::read(&bytes);
-        transaction.is_ok_and(|transaction| transaction.signatures.iter().any(|signature| **signature != [0; 64]))
-    })
-}
-
-fn decodes_to_payment(run: &[u8]) -> bool {
-    let Some(bytes) = decode_tolerant(run) else {
-        return false;
-    };
-    match json::parse(&bytes, 64) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => in_value(&value).is_some(),
-        Ok(_) => false,
-        // Cut off, with duplicate keys, or behind something else: the words decide.
-        Err(_) => speaks_of_payment(&bytes) || (contains(&bytes, b"x402Version") && contains(&bytes, b"payload")),
-    }
-}
-
-fn contains(text: &[u8], word: &[u8]) -> bool {
-    text.windows(word.len()).any(|window| window == word)
-}
-
-const WORDS: [&str; 4] = ["x402Version", "validBefore", "permit2Authorization", "maxClaimableAmount"];
-
-static SPEAKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(WORDS).ok());
-
-/// Whether text that is not (one) document speaks of a payment and holds something as long as a signature.
-fn speaks_of_payment(text: &[u8]) -> bool {
-    // An automaton that cannot be built must not open the gate.
-    SPEAKS.as_ref().is_none_or(|words| words.is_match(text)) && holds_signature(text)
-}
-
-fn holds_signature(text: &[u8]) -> bool {
-    text.windows(2).enumerate().any(|(at, pair)| {
-        pair.eq_ignore_ascii_case(b"0x")
-            && text
-                .get(at + 2..at + 132)
-                .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    })
-}
-
-/// What encoded payments have in common whatever stands before it: base64 of a word at each of the three offsets.
-pub(crate) fn encoded_words() -> Vec<String> {
-    WORDS
-        .into_iter()
-        .flat_map(|word| (0..3).map(move |offset| encoded_at(word.as_bytes(), offset)))
-        .collect()
-}
-
-/// What transactions that transfer tokens have in common in base64: the address of a token program at each of the three offsets.
-pub(crate) fn transaction_words() -> Vec<String> {
-    TokenProgram::ALL
-        .into_iter()
-        .flat_map(|program| (0..3).map(move |offset| encoded_at(&program.address().0, offset)))
-        .collect()
-}
-
-/// How many characters of the first group of four belong to the byte before the word.
-const fn lead(offset: usize) -> usize {
-    (offset * 8).div_ceil(6)
-}
-
-fn encoded_at(word: &[u8], offset: usize) -> String {
-    use ::base64::Engine;
-    let padded: Vec<u8> = std::iter::repeat_n(0, offset).chain(word.iter().copied()).collect();
-    let text = ::base64::engine::general_purpose::STANDARD_NO_PAD.encode(padded);
-    let last = (offset + word.len()) * 8 / 6;
-    text.get(lead(offset)..last).unwrap_or_default().to_owned()
-}
-
-static TEXT: LazyLock<Option<Words>> = LazyLock::new(|| {
-    let words: Vec<String> = encoded_words().into_iter().chain(WORDS.map(str::to_owned)).collect();
-    Words::new(&words).ok()
-});
-
-/// Searches text of no particular form: a header value, a cookie, a query, a form, a multipart body, an event stream. Percent-encoding
-/// is looked through, since every server undoes it in a query, and some in cookies.
-pub fn in_text(text: &[u8]) -> Option<Trace> {
-    if text.len() < SHORTEST {
-        return None;
-    }
-    in_plain_text(text).or_else(|| {
-        let once = percent_decoded(text)?;
-        in_plain_text(&once).or_else(|| in_plain_text(&percent_decoded(&once)?))
-    })
-}
-
-/// One level of percent-encoding undone; `None` where there is none. `+` stays: in base64 it is a digit.
-fn percent_decoded(text: &[u8]) -> Option<Vec<u8>> {
-    memchr::memchr(b'%', text)?;
-    let digit = |at: usize| {
-        text.get(at)
-            .and_then(|b| char::from(*b).to_digit(16))
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        if let (b'%', Some(high), Some(low)) = (byte, digit(at + 1), digit(at + 2)) {
-            decoded.push(high << 4 | low);
-            at += 3;
-        } else {
-            decoded.push(*byte);
-            at += 1;
-        }
-    }
-    Some(decoded)
-}
-
-fn in_plain_text(text: &[u8]) -> Option<Trace> {
-    if text.len() < SHORTEST {
-        return None;
-    }
-    let Some(words) = TEXT.as_ref() else {
-        return Some(Trace::Payment);
-    };
-    if !words.any(text) {
-        return None;
-    }
-    let mut looked_at = 0;
-    let encoded = words.each(text).any(|found| {
-        if found.word >= WORDS.len() * 3 || found.start < looked_at {
-            return false;
-        }
-        let (before, after) = text.split_at(found.start);
-        let start = before.iter().rposition(|b| !is_base64(*b)).map_or(0, |at| at + 1);
-        looked_at = after.iter().position(|b| !is_base64(*b)).map_or(text.len(), |at| found.start + at);
-        // The word tells where groups of four begin, so text that runs into the encoding (a path) does not shift it.
-        let group = found.start.saturating_sub(lead(found.word % 3));
-        let aligned = start + group.saturating_sub(start) % 4;
-        [start, aligned]
-            .into_iter()
-            .any(|from| text.get(from..looked_at).is_some_and(decodes_to_payment))
-    });
-    (encoded || speaks_of_payment(text)).then_some(Trace::Payment)
+    run.len() >= SHORTEST && run.iter().all(|b| is_base64(*b)) && text::decodes_to_payment(run)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod challenges;
 mod compressed;
 mod frames;
 mod graphql;

@@ -74,7 +74,8 @@ async fn a_message_that_the_policy_does_not_list_ends_the_connection_and_never_a
 async fn a_refusal_waits_for_the_end_of_the_origins_frame() {
     let sockets = Sockets::access("read-only").await;
     let mut client = sockets.open("/feed").await;
-    let reply = server_frame(0x81, &[b'x'; 1000]);
+    // A text would be held until it is whole.
+    let reply = server_frame(0x82, &[b'x'; 1000]);
     sockets.say(reply[..600].to_vec());
     assert_eq!(client.exactly(600).await, &reply[..600]);
     client.send(text("subscribe me")).await;

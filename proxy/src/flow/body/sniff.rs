@@ -1,9 +1,11 @@
 //! Whether a body begins like JSON, in any encoding that some JSON reader accepts.
 
+use crate::gate::rail::preamble::{self, Preamble};
+
 /// What the first bytes look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::flow) enum Look {
-    /// Only white space so far.
+    /// Only white space and comments so far.
     Undecided,
     /// An object, an array or a string.
     Json,
@@ -41,6 +43,14 @@ impl Sniffer {
                 0 if self.nuls < MOST_NULS => self.nuls += 1,
                 b' ' | b'\t' | b'\r' | b'\n' | 0x0B | 0x0C | 0x1E => self.nuls = 0,
                 b'{' | b'[' | b'"' => return Look::Json,
+                // A comment, or what else lenient readers skip.
+                b'/' | b')' => {
+                    return match preamble::skip(so_far.get(self.blank..).unwrap_or_default()) {
+                        Preamble::None | Preamble::Skipped => Look::Json,
+                        Preamble::Unfinished => Look::Undecided,
+                        Preamble::OfAnotherKind => Look::OtherThanJson,
+                    };
+                }
                 _ => return Look::OtherThanJson,
             }
             self.blank += 1;
@@ -60,7 +70,7 @@ mod tests {
 
     #[test]
     fn json_is_recognised_in_every_disguise_a_reader_takes() {
-        let json: [&[u8]; 10] = [
+        let json: [&[u8]; 13] = [
             b"{}",
             b"[1]",
             b"\"x\"",
@@ -71,17 +81,22 @@ mod tests {
             b"\0\0\0{",
             b"\0 \0 \0{",
             b"\x1E{\"seq\":1}",
+            b"\xEF\xBB\xBF // note\n{",
+            b" /* note */ [",
+            b")]}'\n{",
         ];
         for bytes in json {
             assert_eq!(look(bytes), Look::Json, "{bytes:?}");
         }
-        let other: [&[u8]; 6] = [
+        let other: [&[u8]; 8] = [
             b"0011command=ls-refs",
             b"PK\x03\x04",
             b"--boundary\r\n",
             b"a=1&b=2",
             b"<xml/>",
             b"\0\0\0\0",
+            b"/* licence */ \"use strict\"",
+            b"/path",
         ];
         for bytes in other {
             assert_eq!(look(bytes), Look::OtherThanJson, "{bytes:?}");
@@ -95,6 +110,8 @@ mod tests {
             &b"\xEF\xBB\xBF {\"method\":1}"[..],
             b"\xFF\xFE{\0",
             b"  [",
+            b" /* a */ // b\n{",
+            b"/**/x",
             b"\0\0\0\0{",
             b"\xEFx",
             b"git",

@@ -1,4 +1,5 @@
-//! Content codings of answers that stream: undone piece by piece, so that an event can be read as soon as it is there.
+//! Content codings of bodies that stream: undone piece by piece, so that an event can be read as soon as it is there, and a payment seen
+//! before it has left.
 
 use std::io::Write;
 
@@ -67,7 +68,7 @@ unpacks!(
 const BROTLI_BUFFER: usize = 4 << 10;
 
 impl StreamDecoder {
-    /// For an answer with this head.
+    /// For a body with this head.
     pub(in crate::flow) fn of(headers: &HeaderMap) -> Result<Self, Denial> {
         Ok(StreamDecoder {
             coding: Coding::of(headers)?,
@@ -114,7 +115,7 @@ fn decoder(coding: Coding, first: u8) -> std::io::Result<Box<dyn Unpacks + Send>
 }
 
 fn undecodable() -> Failure {
-    let detail = "an event stream does not decode by its content coding, so what it asks for cannot be judged";
+    let detail = "a body does not decode by its content coding, so what it says cannot be judged";
     Denial::new(Reason::UninspectableTraffic, detail).into()
 }
 

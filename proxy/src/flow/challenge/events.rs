@@ -166,7 +166,7 @@ async fn judged(
         return Ok(event);
     }
     let data = splitter::data(&event);
-    match rpc::screen(screening, &data, calls, down, record).await {
+    match rpc::screen(screening, &data, calls.map_or(&[], std::slice::from_ref), Some(down), record).await {
         Ok(None) => Ok(event.clone()),
         Ok(Some(rewritten)) => Ok(splitter::with_data(&event, &rewritten)),
         Err(failure) => Err((answer::id_of(&data), failure)),

@@ -86,7 +86,7 @@ pub(super) async fn document(
         Err(Failure::Denied(_)) if screening.rule() == ScreeningRule::PassedOn => return Ok(sent),
         Err(failure) => return Err(failure),
     };
-    if let Some(rewritten) = screen(screening, &text, Some(calls), down, record).await? {
+    if let Some(rewritten) = screen(screening, &text, std::slice::from_ref(calls), Some(down), record).await? {
         super::replace_body(&mut sent, rewritten)?;
     }
     Ok(sent)
@@ -143,12 +143,12 @@ fn too_large(most: usize) -> Failure {
     Denial::new(Reason::BodyTooLarge, detail).into()
 }
 
-/// What the client may see of an answer; `None`: all of it.
+/// What the client may see of an answer to one of these calls; `None`: all of it. `down` is who waits for it, over HTTP.
 pub(super) async fn screen(
     screening: &Screening<'_>,
     text: &[u8],
-    calls: Option<&Bytes>,
-    down: &mut ServerSession,
+    calls: &[Bytes],
+    mut down: Option<&mut ServerSession>,
     record: &mut Record<'_>,
 ) -> Result<Option<String>, Failure> {
     if !answer::may_ask(text) {
@@ -166,7 +166,7 @@ pub(super) async fn screen(
         let copies = || group.iter().filter_map(|number| posed.get(*number));
         let challenges: Vec<&Challenge> = copies().map(|one| &one.challenge).collect();
         let Some(first) = copies().next() else { continue };
-        let call = calls.and_then(|body| Call::by_id(body, &first.id));
+        let call = calls.iter().find_map(|body| Call::by_id(body, &first.id));
         let Some(carrier) = first.carrier(call.as_ref()) else {
             if rule == ScreeningRule::PassedOn {
                 continue;
@@ -180,7 +180,7 @@ pub(super) async fn screen(
             ScreeningRule::PassedOn => None,
             ScreeningRule::Screened => {
                 agree(&challenges)?;
-                Some(screening.judge(&challenges, &request, down, record).await?)
+                Some(screening.judge(&challenges, &request, down.as_deref_mut(), record).await?)
             }
         };
         screening.remember(&challenges, request.hash(), may_be_paid.as_deref());

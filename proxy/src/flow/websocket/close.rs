@@ -43,19 +43,19 @@ fn written(frame: Frame) -> Vec<u8> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::super::fault::Fault;
-    use super::super::frame::{FrameHead, Kind, unmask};
+    use super::super::frame::{FrameHead, Kind, Sender, unmask};
     use super::*;
 
     #[test]
     fn a_client_reads_the_reason_and_an_origin_only_that_it_is_over() {
         let bytes = to_client(code_of(Reason::RailBroadcast), Reason::RailBroadcast);
         let head = FrameHead::read(&bytes).unwrap().unwrap();
-        assert_eq!((head.kind, head.check_client()), (Kind::Close, Err(Fault::Unmasked)));
+        assert_eq!((head.kind, head.check(Sender::Client)), (Kind::Close, Err(Fault::Unmasked)));
         assert_eq!(&bytes[head.size..], b"\x03\xF0rail_broadcast");
         let bytes = to_origin();
         let head = FrameHead::read(&bytes).unwrap().unwrap();
         let mut payload = Vec::new();
-        unmask(&bytes[head.size..], head.check_client().unwrap(), 0, &mut payload);
+        unmask(&bytes[head.size..], head.check(Sender::Client).unwrap(), 0, &mut payload);
         assert_eq!((head.kind, &payload[..]), (Kind::Close, &b"\x03\xE9"[..]));
     }
 

@@ -1,5 +1,5 @@
-//! From the origin to the client: bytes stream unread. Only where frames end is kept track of, so that a close frame of ours can stand
-//! between two of them.
+//! From the origin to the client: bytes stream, but for messages that a listener holds. Where frames end is kept track of, so that a close
+//! frame of ours can stand between two of them.
 
 use std::io;
 
@@ -7,7 +7,9 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::super::splice::Activity;
+use super::asked::{Hears, Listener};
 use super::frame::{FrameHead, LONGEST_HEAD};
+use super::upward::Stop;
 
 const READ: usize = 16 << 10;
 
@@ -17,6 +19,8 @@ pub(super) struct Downward<'a, R, W> {
     pub(super) client: W,
     /// Read, and not yet written. It is cancel-safe: what has gone is no longer in here.
     pub(super) waiting: BytesMut,
+    /// Until something came that cannot be read, and need not be.
+    pub(super) listener: Option<Listener<'a>>,
     pub(super) place: Place,
     /// Bytes that went to the client.
     pub(super) received: &'a mut u64,
@@ -24,15 +28,37 @@ pub(super) struct Downward<'a, R, W> {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Downward<'_, R, W> {
-    /// Passes on until the origin ends, or one of the two connections breaks.
-    pub(super) async fn run(&mut self) -> io::Result<()> {
+    /// Passes on until the origin ends, one of the two connections breaks, or the origin asks for what would be refused.
+    pub(super) async fn run(&mut self) -> Stop {
         loop {
-            self.write(self.waiting.len()).await?;
-            self.client.flush().await?;
-            if !self.read().await? {
-                return Ok(());
+            let listened = match &mut self.listener {
+                Some(listener) => listener.pass(&mut self.waiting).await,
+                None => Ok(Hears::More),
+            };
+            // What came before a message that is refused passes.
+            if self.write_waiting().await.is_err() {
+                return Stop::Broken;
+            }
+            match listened {
+                Ok(Hears::More) => {}
+                Ok(Hears::NoMore) => self.listener = None,
+                Err(stop) => return stop,
+            }
+            let into = self
+                .listener
+                .as_mut()
+                .map_or(&mut self.waiting, |listener| listener.reader.room(READ));
+            into.reserve(READ);
+            match self.origin.read_buf(into).await {
+                Ok(read) if read > 0 => self.activity.happened(),
+                _ => return Stop::Broken,
             }
         }
+    }
+
+    async fn write_waiting(&mut self) -> io::Result<()> {
+        self.write(self.waiting.len()).await?;
+        self.client.flush().await
     }
 
     /// Passes on up to the end of the frame that has begun.
@@ -184,6 +210,7 @@ mod tests {
             origin: &both[150..],
             client: &mut out,
             waiting: BytesMut::from(&both[100..150]),
+            listener: None,
             place: Place::start(),
             received: &mut received,
             activity: &activity,

@@ -28,6 +28,16 @@ pub enum Encoding {
     Deflate(Takeover),
 }
 
+impl Encoding {
+    /// How the origin's messages may be encoded: one that refers to none before it is read the same way.
+    pub(super) fn of_origin(self) -> Self {
+        match self {
+            Encoding::Plain => Encoding::Plain,
+            Encoding::Deflate(_) => Encoding::Deflate(Takeover::Kept),
+        }
+    }
+}
+
 /// Reads the extensions that an origin chose.
 pub(super) fn negotiated(answer: &HeaderMap) -> Result<Encoding, Denial> {
     let mut encoding = Encoding::Plain;

@@ -1,4 +1,4 @@
-//! What a client's frames can get wrong, and how that is told: a reason for the audit line, a close code for the client.
+//! What frames can get wrong, and how that is told: a reason for the audit line, a close code for the client.
 
 use thiserror::Error;
 use tollgate_policy::Reason;
@@ -12,6 +12,9 @@ pub enum Fault {
     /// RFC 6455 section 5.1: every frame of a client is masked.
     #[error("a frame of the client is not masked")]
     Unmasked,
+    /// RFC 6455 section 5.1: and none of a server is.
+    #[error("a frame of the origin is masked")]
+    Masked,
     /// RFC 6455 section 5.2: reserved bits and opcodes mean nothing unless an extension was negotiated.
     #[error("a frame has a reserved bit or opcode that nothing was agreed on for")]
     Reserved,
@@ -58,9 +61,14 @@ impl Fault {
     /// The reason code.
     pub fn reason(self) -> Reason {
         match self {
-            Fault::Unmasked | Fault::Reserved | Fault::Length | Fault::Control | Fault::Sequence | Fault::Close | Fault::NotUtf8 => {
-                Reason::MalformedRequest
-            }
+            Fault::Unmasked
+            | Fault::Masked
+            | Fault::Reserved
+            | Fault::Length
+            | Fault::Control
+            | Fault::Sequence
+            | Fault::Close
+            | Fault::NotUtf8 => Reason::MalformedRequest,
             Fault::Undecodable => Reason::UninspectableTraffic,
             Fault::TooLarge(_) | Fault::TooManyFragments(_) => Reason::BodyTooLarge,
         }

@@ -10,6 +10,13 @@ use super::fault::Fault;
 /// No head is longer: two bytes, eight of length, four of mask.
 pub(super) const LONGEST_HEAD: usize = 14;
 
+/// Whose frames are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sender {
+    Client,
+    Origin,
+}
+
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -56,12 +63,16 @@ impl FrameHead {
         }))
     }
 
-    /// What every frame of a client has to be; out comes its mask.
-    pub(super) fn check_client(&self) -> Result<[u8; 4], Fault> {
+    /// What every frame of this end has to be; out comes its mask, or one that changes nothing.
+    pub(super) fn check(&self, sender: Sender) -> Result<[u8; 4], Fault> {
         if self.header.rsv2 || self.header.rsv3 {
             return Err(Fault::Reserved);
         }
-        let mask = self.header.mask.ok_or(Fault::Unmasked)?;
+        let mask = match (sender, self.header.mask) {
+            (Sender::Client, mask) => mask.ok_or(Fault::Unmasked)?,
+            (Sender::Origin, None) => [0; 4],
+            (Sender::Origin, Some(_)) => return Err(Fault::Masked),
+        };
         if self.size != self.header.len(self.payload) || i64::try_from(self.payload).is_err() {
             return Err(Fault::Length);
         }

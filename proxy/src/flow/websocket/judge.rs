@@ -171,6 +171,29 @@ impl<'e> Judge<'e> {
     }
 
     pub(super) fn record(&self, head: &Arc<Head>, generation: u64) -> Record<'e> {
+        self.scene().record(head, generation)
+    }
+
+    /// What of the connection goes into the lines about its messages.
+    pub(super) fn scene(&self) -> Scene<'e> {
+        Scene {
+            engine: self.engine,
+            connection: self.connection,
+            addresses: self.addresses.clone(),
+        }
+    }
+}
+
+/// Where messages are sent.
+pub(super) struct Scene<'e> {
+    pub(super) engine: &'e Engine,
+    connection: &'e Connection,
+    addresses: Arc<[IpAddr]>,
+}
+
+impl<'e> Scene<'e> {
+    /// Begins a line.
+    pub(super) fn record(&self, head: &Arc<Head>, generation: u64) -> Record<'e> {
         let connection = self.connection;
         let mut record = Record::begin(
             self.engine,

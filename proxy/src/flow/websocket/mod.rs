@@ -1,10 +1,11 @@
 //! A WebSocket after its `101`: what the client sends is read message by message where the policy judges messages, and spliced unread
-//! everywhere else. What the origin sends streams unread.
+//! everywhere else. What the origin sends passes as well, and is listened to for challenges where messages are judged.
 //!
 //! In: the two connections of an upgraded exchange, and what both ends agreed on. Out: the client's frames at the origin, byte for byte,
 //! each text message only after it was judged under the rules then in force; one audit line for each message that is refused, and one at
 //! the end. Whatever cannot be judged ends the connection: the client gets a close frame that says why, the origin one that says nothing.
 
+mod asked;
 mod close;
 mod downward;
 mod extension;
@@ -43,6 +44,7 @@ use super::splice::{Activity, Ends, splice};
 use crate::audit::{Protocol, RequestId};
 use crate::egress::session::OriginSession;
 use crate::gate::Denial;
+use asked::{Calls, Listener};
 use downward::{Downward, Place};
 use judge::Judge;
 use pingora::protocols::http::ServerSession;
@@ -120,7 +122,8 @@ impl Engine {
                 Reading::Judged(encoding) => {
                     let mut said = Said::default();
                     let judge = Judge::new(self, connection, &head, addresses, &mut said);
-                    let broken = self.relay_messages(ends, encoding, judge, revoked, &mut end.traffic).await;
+                    // Boxed: the many connections that are none need not be large enough for it.
+                    let broken = Box::pin(self.relay_messages(ends, encoding, judge, revoked, &mut end.traffic)).await;
                     end.said(&said);
                     broken
                 }
@@ -155,11 +158,21 @@ impl Engine {
         let mut reader = MessageReader::new(encoding, bounds);
         reader.feed(&from_client);
         let activity = Activity::default();
+        let calls = Calls::default();
+        let mut listener = Listener {
+            scene: judge.scene(),
+            head: judge.text.clone(),
+            reader: MessageReader::of_origin(encoding.of_origin(), bounds),
+            calls: &calls,
+            reservation: self.held.reserve(),
+        };
+        listener.reader.feed(&from_origin);
         let (client_read, client_write) = tokio::io::split(&mut *client);
         let (origin_read, origin_write) = tokio::io::split(&mut origin);
         let mut upward = Upward {
             reader,
             judge,
+            calls: &calls,
             client: client_read,
             origin: origin_write,
             sent: &mut traffic.bytes_up,
@@ -171,14 +184,15 @@ impl Engine {
         let mut downward = Downward {
             origin: origin_read,
             client: client_write,
-            waiting: BytesMut::from(&from_origin[..]),
+            waiting: BytesMut::new(),
+            listener: Some(listener),
             place: Place::start(),
             received: &mut traffic.bytes_down,
             activity: &activity,
         };
         let stop = tokio::select! { biased;
             stop = upward.run() => stop,
-            _ = downward.run() => Stop::Broken,
+            stop = downward.run() => stop,
             () = activity.silence(limits.tunnel_idle) => Stop::Broken,
             reason = revoked => Stop::Refused(close::code_of(reason), reason),
         };

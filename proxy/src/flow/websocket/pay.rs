@@ -1,7 +1,6 @@
 //! A payment in a message: judged as one in the body of a request is, and let out with exactly its GO.
 //!
-//! What the origin says on a WebSocket is not read, so no challenge is known from there: where a payment has to answer one, it answers one
-//! that came over HTTP.
+//! Where a payment has to answer a challenge, it may be one that came over HTTP or one that the origin said on a WebSocket.
 
 use std::sync::Arc;
 

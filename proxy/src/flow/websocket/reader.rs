@@ -1,4 +1,4 @@
-//! A client's frames, put together into messages: bytes in as they come, out what may be judged and what then may leave.
+//! One end's frames, put together into messages: bytes in as they come, out what may be judged and what then may leave.
 //!
 //! No I/O and no rules: how the bytes were cut into reads makes no difference. A text message comes out whole, with its frames byte for
 //! byte as the client sent them, and so does a binary message that begins like JSON, which many servers take for a text. Any other binary
@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use super::super::body::{Look, look};
 use super::extension::Encoding;
 use super::fault::Fault;
-use super::frame::{FrameHead, Kind, unmask};
+use super::frame::{FrameHead, Kind, Sender, unmask};
 use super::inflate::Inflater;
 
 /// How much of a binary message is looked at to see what it is.
@@ -51,6 +51,7 @@ pub enum Passage {
 
 /// See the module.
 pub struct MessageReader {
+    sender: Sender,
     bounds: Bounds,
     inflater: Option<Inflater>,
     /// What has come and not gone out.
@@ -75,6 +76,12 @@ struct Held {
     compressed: bool,
 }
 
+/// What is in a message that is held.
+enum Said {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
 /// A binary message.
 struct Passing {
     /// What may still come out of its decompression; `None` where it is not decompressed.
@@ -92,13 +99,23 @@ struct OpenFrame {
 }
 
 impl MessageReader {
-    /// A reader for what both ends agreed on.
+    /// A reader of the client's frames, for what both ends agreed on.
     pub fn new(encoding: Encoding, bounds: Bounds) -> Self {
+        MessageReader::of(Sender::Client, encoding, bounds)
+    }
+
+    /// A reader of the origin's frames.
+    pub(super) fn of_origin(encoding: Encoding, bounds: Bounds) -> Self {
+        MessageReader::of(Sender::Origin, encoding, bounds)
+    }
+
+    fn of(sender: Sender, encoding: Encoding, bounds: Bounds) -> Self {
         let inflater = match encoding {
             Encoding::Plain => None,
             Encoding::Deflate(takeover) => Some(Inflater::new(takeover)),
         };
         MessageReader {
+            sender,
             bounds,
             inflater,
             buffer: BytesMut::new(),
@@ -116,6 +133,16 @@ impl MessageReader {
     pub(super) fn room(&mut self, bytes: usize) -> &mut BytesMut {
         self.buffer.reserve(bytes);
         &mut self.buffer
+    }
+
+    /// Gives up reading: what has come and not gone out, as it came.
+    pub(super) fn release(&mut self) -> BytesMut {
+        let mut held = match std::mem::replace(&mut self.message, Message::None) {
+            Message::Text(held) => held.frames,
+            Message::None | Message::Binary(_) => BytesMut::new(),
+        };
+        held.unsplit(self.buffer.split());
+        held
     }
 
     /// Whether a text message, or a frame, has begun and not ended.
@@ -151,7 +178,7 @@ impl MessageReader {
             let Some(head) = FrameHead::read(&self.buffer)? else {
                 return Ok(None);
             };
-            let mask = head.check_client()?;
+            let mask = head.check(self.sender)?;
             self.check_sequence(&head)?;
             if head.is_control() {
                 return self.control(&head, mask);
@@ -258,22 +285,35 @@ impl MessageReader {
     }
 
     fn whole(&mut self) -> Result<Passage, Fault> {
-        let Message::Text(held) = std::mem::replace(&mut self.message, Message::None) else {
+        let Message::Text(mut held) = std::mem::replace(&mut self.message, Message::None) else {
             return Err(Fault::Sequence);
         };
+        match self.said(&mut held) {
+            Ok(said) => {
+                let frames = held.frames.freeze();
+                Ok(match said {
+                    Said::Text(text) => Passage::Text { text, frames },
+                    Said::Bytes(bytes) if look(&bytes) == Look::Json => Passage::Document { bytes, frames },
+                    Said::Bytes(_) => Passage::Binary(frames),
+                })
+            }
+            Err(fault) => {
+                // What cannot be read may still have to be let go.
+                self.message = Message::Text(held);
+                Err(fault)
+            }
+        }
+    }
+
+    fn said(&mut self, held: &mut Held) -> Result<Said, Fault> {
         let bytes = match &mut self.inflater {
             Some(inflater) if held.compressed => inflater.message(&held.payload, self.bounds.message)?,
-            _ => held.payload,
+            _ => std::mem::take(&mut held.payload),
         };
-        let frames = held.frames.freeze();
-        Ok(match held.kind {
-            Kind::Binary if look(&bytes) == Look::Json => Passage::Document { bytes, frames },
-            Kind::Binary => Passage::Binary(frames),
-            _ => Passage::Text {
-                text: String::from_utf8(bytes).map_err(|_| Fault::NotUtf8)?,
-                frames,
-            },
-        })
+        if held.kind == Kind::Binary {
+            return Ok(Said::Bytes(bytes));
+        }
+        String::from_utf8(bytes).map(Said::Text).map_err(|_| Fault::NotUtf8)
     }
 
     /// Begins a frame of a binary message: its head, and what is there of its payload.
@@ -300,8 +340,14 @@ impl MessageReader {
             passing.frame = Some(begun);
         }
         let mut piece = self.buffer.split_to(head.size);
-        if let Some(Passage::Binary(rest)) = self.more_binary()? {
-            piece.extend_from_slice(&rest);
+        match self.more_binary() {
+            Ok(Some(Passage::Binary(rest))) => piece.extend_from_slice(&rest),
+            Ok(_) => {}
+            Err(fault) => {
+                piece.unsplit(self.buffer.split());
+                self.buffer = piece;
+                return Err(fault);
+            }
         }
         Ok(Passage::Binary(piece.freeze()))
     }
@@ -313,22 +359,24 @@ impl MessageReader {
         };
         let Some(frame) = &mut passing.frame else { return Ok(None) };
         let there = usize::try_from(frame.left).unwrap_or(usize::MAX).min(self.buffer.len());
-        let piece = self.buffer.split_to(there);
+        let ends = frame.left == there as u64;
         let most = self.bounds.message;
         if let (Some(left), Some(inflater)) = (&mut passing.skimming, &mut self.inflater) {
+            let piece = self.buffer.get(..there).unwrap_or_default();
             let mut payload = Vec::with_capacity(piece.len());
-            unmask(&piece, frame.mask, frame.at, &mut payload);
+            unmask(piece, frame.mask, frame.at, &mut payload);
             *left -= inflater.skim(&payload, *left).map_err(|fault| fault.of_message(most))?;
+            if ends && frame.last {
+                inflater.end_skimming(*left).map_err(|fault| fault.of_message(most))?;
+            }
         }
+        let piece = self.buffer.split_to(there);
         frame.left -= there as u64;
         frame.at += there;
-        if frame.left == 0 {
+        if ends {
             let last = frame.last;
             passing.frame = None;
             if last {
-                if let (Some(left), Some(inflater)) = (passing.skimming, &mut self.inflater) {
-                    inflater.end_skimming(left).map_err(|fault| fault.of_message(most))?;
-                }
                 self.message = Message::None;
             }
         }

@@ -9,6 +9,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 
 use super::super::body::Reservation;
 use super::super::splice::Activity;
+use super::asked::Calls;
 use super::close;
 use super::judge::Judge;
 use super::reader::{MessageReader, Passage};
@@ -46,6 +47,8 @@ enum Passed {
 pub(super) struct Upward<'a, R, W> {
     pub(super) reader: MessageReader,
     pub(super) judge: Judge<'a>,
+    /// Told what has passed.
+    pub(super) calls: &'a Calls,
     pub(super) client: R,
     pub(super) origin: W,
     /// Bytes that went to the origin.
@@ -107,11 +110,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Upward<'_, R, W> {
                 Ok(None) => break,
                 Ok(Some(Passage::Text { text, frames })) => {
                     self.judge.text(&text).await.map_err(|denial| Stop::refused(&denial))?;
+                    self.calls.add(text.as_bytes());
                     passed = Passed::Messages;
                     frames
                 }
                 Ok(Some(Passage::Document { bytes, frames })) => {
                     self.judge.document(&bytes).await.map_err(|denial| Stop::refused(&denial))?;
+                    self.calls.add(&bytes);
                     passed = Passed::Messages;
                     frames
                 }

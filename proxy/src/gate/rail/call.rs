@@ -9,6 +9,7 @@ use memchr::memmem;
 use tollgate_policy::Reason;
 
 use super::list::{List, Match, MethodEntry};
+use super::preamble::{self, Preamble};
 use super::{RailHit, Rails, RailsError};
 use crate::x402::carriers::{A2A_PAYMENT, Carried, MAX_DEPTH, MCP_PAYMENT, Sought};
 use crate::x402::json::{Documents, Object, Value};
@@ -113,11 +114,16 @@ impl Rails {
     }
 
     fn in_utf8(&self, path: &str, body: &[u8]) -> Result<Option<Carried>, RailHit> {
-        if !self.triggers.search.any(body) {
-            return Ok(None);
+        match preamble::skip(body) {
+            Preamble::None => {}
+            // No strict reader goes on here.
+            Preamble::Skipped => return self.unreadable(path, body),
+            Preamble::Unfinished | Preamble::OfAnotherKind => {
+                return traces::in_text(body).map_or(Ok(None), |trace| Err(trace_hit(path, trace)));
+            }
         }
-        if !looks_like_json(body) {
-            return traces::in_text(body).map_or(Ok(None), |trace| Err(trace_hit(path, trace)));
+        if !self.triggers.search.any(body) && !traces::may_be_in_base58(body) {
+            return Ok(None);
         }
         let (Ok(documents), Ok(text)) = (Documents::new(body, MAX_DEPTH), std::str::from_utf8(body)) else {
             return self.unreadable(path, body);
@@ -224,7 +230,8 @@ fn refused(refusal: PaymentRefusal) -> RailHit {
     RailHit::new(refusal.reason, refusal.detail, "a payment in a body")
 }
 
-fn trace_hit(path: &str, trace: Trace) -> RailHit {
+/// What a trace is in a request for this path.
+pub(crate) fn trace_hit(path: &str, trace: Trace) -> RailHit {
     match trace {
         Trace::FacilitatorCall => RailHit::new(
             Reason::RailFacilitatorCall,
@@ -292,10 +299,6 @@ fn has_needed(entry: &MethodEntry, request: &Object<'_>) -> bool {
         || request
             .members()
             .any(|(key, value)| entry.needs.iter().any(|name| **name == *key) || has(value, &entry.needs))
-}
-
-fn looks_like_json(body: &[u8]) -> bool {
-    matches!(body.trim_ascii_start().first(), Some(b'{' | b'[' | b'"'))
 }
 
 /// Python's `json.loads` takes UTF-16 with or without a byte order mark, so a word search of the raw bytes is not enough.

@@ -10,6 +10,7 @@ pub mod address;
 pub mod call;
 pub mod destination;
 pub mod list;
+pub(crate) mod preamble;
 pub mod scheme;
 pub mod target;
 

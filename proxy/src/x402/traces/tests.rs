@@ -7,7 +7,7 @@ use super::*;
 use crate::gate::payment::vectors::{load, text};
 
 fn trace(text: &str) -> Option<Trace> {
-    in_value(&json::parse(text.as_bytes(), 64).unwrap())
+    in_value(&crate::x402::json::parse(text.as_bytes(), 64).unwrap())
 }
 
 #[test]
@@ -112,5 +112,94 @@ fn a_signed_solana_transaction_is_found_and_what_is_not_one_is_not() {
         (format!(r#"{{"image":"{}"}}"#, STANDARD.encode([7; 600])), None),
     ] {
         assert_eq!(trace(&body), expected, "{body}");
+    }
+}
+
+/// A signed transaction in base64 and in base58.
+fn transaction() -> (String, String) {
+    let vector = load("v2-exact-svm-py");
+    let signed = text(&vector, "/exchanges/1/decoded_request/PAYMENT-SIGNATURE/payload/transaction").to_owned();
+    let in_base58 = bs58::encode(STANDARD.decode(&signed).unwrap()).into_string();
+    (signed, in_base58)
+}
+
+#[test]
+fn a_signed_transaction_is_found_in_text_in_either_encoding() {
+    let (in_base64, in_base58) = transaction();
+    let bytes = STANDARD.decode(&in_base64).unwrap();
+    let unsigned = [&[2][..], &[0; 128], &bytes[129..]].concat();
+    let found = Some(Trace::SignedAuthorization);
+    for (text, expected) in [
+        (in_base64.clone(), found),
+        (format!("tx={in_base64}&b=1"), found),
+        (format!("https://a.example/send/{in_base64}"), found),
+        (in_base64.replace('+', "%2B").replace('/', "%2F"), found),
+        (in_base64.replace('+', "%252B").replace('/', "%252F"), found),
+        (in_base58.clone(), found),
+        (format!("tx={in_base58}&b=1"), found),
+        (in_base58.replace('A', "%41"), found),
+        (in_base58.replace('A', "\\u0041"), found),
+        (format!("{in_base58}A"), None),
+        (bs58::encode(&unsigned).into_string(), None),
+        (STANDARD.encode(&unsigned), None),
+        ("A".repeat(100_000), None),
+    ] {
+        assert_eq!(in_text(text.as_bytes()), expected, "{text:.300}");
+    }
+    assert_eq!(trace(&format!(r#"["{in_base58}",{{}}]"#)), found);
+}
+
+#[test]
+fn what_is_signed_is_told_from_a_whole_payment_in_text() {
+    let signature = "1b".repeat(65);
+    for (text, expected) in [
+        (format!("x402Version=2&signature=0x{signature}"), Some(Trace::Payment)),
+        (format!("validBefore=9&signature=0x{signature}"), Some(Trace::SignedAuthorization)),
+        (format!("validbefore=9&signature=0X{signature}"), Some(Trace::SignedAuthorization)),
+        (
+            format!("%76alidBefore=9&signature=%30x{signature}"),
+            Some(Trace::SignedAuthorization),
+        ),
+        (format!("validBefore=9&signature=0x{}", "1b".repeat(64)), None),
+        (format!("validity=9&signature=0x{signature}"), None),
+    ] {
+        assert_eq!(in_text(text.as_bytes()), expected, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn a_payment_that_passes_by_is_seen_with_its_last_byte_however_it_is_cut(
+        before in 0_usize..30_000,
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        which in 0_usize..4,
+    ) {
+        let (in_base64, in_base58) = transaction();
+        let payment = format!(r#"{{"x402Version":2,"payload":{{"authorization":{{}},"signature":"0x{}"}}}}"#, "1b".repeat(65));
+        let secret = vec![STANDARD.encode(&payment), payment, in_base64, in_base58].swap_remove(which);
+        let text = ["a=b&".repeat(before / 4), secret.clone(), "&c=d".repeat(5)].concat();
+        let end = text.len() - 20;
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
+        cuts.push(text.len());
+        cuts.sort_unstable();
+        let (mut passing, mut from) = (Passing::default(), 0);
+        for to in cuts {
+            let found = passing.take(&text.as_bytes()[from..to]).is_some();
+            if found || to > end {
+                prop_assert!(found, "missed at {to} of {}", text.len());
+                // Of one in base64, the first words are enough.
+                prop_assert!(to + secret.len() > end, "found at {to}, before it was there");
+                return Ok(());
+            }
+            from = to;
+        }
+    }
+
+    #[test]
+    fn noise_that_passes_by_is_no_payment(noise in prop::collection::vec(any::<u8>(), 0..20_000)) {
+        prop_assert_eq!(Passing::default().take(&noise), None);
+        prop_assert_eq!(Passing::default().take(STANDARD.encode(&noise).as_bytes()), None);
+        prop_assert_eq!(Passing::default().take(hex::encode(&noise).as_bytes()), None);
     }
 }

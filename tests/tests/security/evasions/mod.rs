@@ -3,6 +3,7 @@
 
 mod encoding;
 mod flavours;
+mod forms;
 mod json;
 mod names;
 mod places;
