@@ -85,7 +85,9 @@ impl Engine {
             Held::nothing(&self.held)
         } else {
             let need = Need::of(route.reading(), &self.limits);
-            let read = record.wait(body::read(down, &head, need, &self.limits, &self.held)).await;
+            // Boxed: most requests have no body, and the state of reading one would be part of every idle connection's.
+            let read = Box::pin(body::read(down, &head, need, &self.limits, &self.held));
+            let read = record.wait(read).await;
             let in_head = paying.as_ref().map(|paying| &paying.claim);
             read.map_err(|failure| payment::beside(failure, in_head))
                 .inspect_err(|failure| record.stopped(failure))?
@@ -152,7 +154,7 @@ impl Engine {
 
         // 8. A WebSocket: from here on there are messages, or bytes that nobody reads.
         if sent.head.status == StatusCode::SWITCHING_PROTOCOLS {
-            return self.upgrade(connection, &head, down, sent, record).await;
+            return Box::pin(self.upgrade(connection, &head, down, sent, record)).await;
         }
 
         // 9. What the answer asks for is judged before the client can sign for it, and remembered; in a stream, event by event.

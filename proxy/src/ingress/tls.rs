@@ -33,7 +33,7 @@ pub(super) enum TlsError {
 const UNRECOGNIZED_NAME: [u8; 7] = [0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x70];
 
 /// Runs the handshake. Without a server name the CONNECT authority stands, since nothing contradicts it.
-pub(super) async fn terminate(leaves: &LeafCache, host: &Host, io: Rewind, limit: Duration) -> Result<TlsStream<Rewind>, TlsError> {
+pub(super) async fn terminate(leaves: &LeafCache, host: &Host, io: Rewind, limit: Duration) -> Result<Box<TlsStream<Rewind>>, TlsError> {
     let handshake = async {
         let start = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), io).await?;
         let named = start.client_hello().server_name().map(Host::parse);
@@ -44,7 +44,7 @@ pub(super) async fn terminate(leaves: &LeafCache, host: &Host, io: Rewind, limit
             return Err(TlsError::SniMismatch);
         }
         let config = leaves.server_config(&leaf_name(host)?)?;
-        Ok(start.into_stream(config).await?)
+        Ok(Box::new(start.into_stream(config).await?))
     };
     tokio::time::timeout(limit, handshake).await.unwrap_or(Err(TlsError::Timeout))
 }

@@ -165,7 +165,14 @@ impl Tunnel {
         let engine = &ingress.engine;
         let fd = tcp.as_raw_fd();
         let io = Rewind::new(early, tcp);
-        let tls = match tls::terminate(&ingress.leaves, &self.authority.host, io, engine.limits.tls_handshake).await {
+        // Boxed: the state of a handshake would be part of every idle tunnel's.
+        let handshake = Box::pin(tls::terminate(
+            &ingress.leaves,
+            &self.authority.host,
+            io,
+            engine.limits.tls_handshake,
+        ));
+        let tls = match handshake.await {
             Ok(tls) => tls,
             Err(error) => return self.untrusted(ingress, &client, &error).await,
         };
@@ -174,7 +181,7 @@ impl Tunnel {
         let first = engine.limits.first_byte;
         let connection = self.into_connection(ingress, client, Security::Tls, protocol);
         let pace = if speaks_h2 { Pace::Eager } else { Pace::Lazy };
-        let wire = Box::new(Wire::new(Transport::Tls(Box::new(tls)), fd, pace));
+        let wire = Box::new(Wire::new(Transport::Tls(tls), fd, pace));
         if speaks_h2 {
             h2::serve(engine, connection, wire, drain).await;
         } else {
