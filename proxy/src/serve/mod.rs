@@ -6,6 +6,8 @@
 mod agreement;
 mod assemble;
 mod descriptors;
+#[cfg(test)]
+mod forwarding;
 mod judged;
 mod policy_file;
 mod policy_paths;
