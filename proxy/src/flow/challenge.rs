@@ -7,7 +7,7 @@
 
 mod events;
 mod rpc;
-mod splitter;
+pub(super) mod splitter;
 
 use std::time::Duration;
 

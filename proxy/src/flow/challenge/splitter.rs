@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Splitter {
+pub(in crate::flow) struct Splitter {
     held: BytesMut,
     /// How much of what is held has been looked at.
     scanned: usize,
@@ -40,7 +40,7 @@ enum Place {
 
 /// What comes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(in crate::flow) enum Part {
     /// Comments, names of events, empty lines: nothing that a client acts on.
     Passing(Bytes),
     /// An event with data, up to and with the empty line at its end.
@@ -49,17 +49,17 @@ pub(super) enum Part {
 
 impl Splitter {
     /// Takes bytes in.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
+    pub(in crate::flow) fn feed(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
     }
 
     /// How many bytes wait in memory.
-    pub(super) fn held(&self) -> usize {
+    pub(in crate::flow) fn held(&self) -> usize {
         self.held.len()
     }
 
     /// The next part that is there as a whole.
-    pub(super) fn next_part(&mut self) -> Option<Part> {
+    pub(in crate::flow) fn next_part(&mut self) -> Option<Part> {
         if let Some(next) = self.held.get(self.scanned)
             && std::mem::take(&mut self.after_cr)
             && *next == b'\n'
@@ -118,7 +118,7 @@ impl Splitter {
     }
 
     /// What is left at the end of the stream. Clients drop an event that was not ended; not all of them do.
-    pub(super) fn rest(&mut self) -> Option<Part> {
+    pub(in crate::flow) fn rest(&mut self) -> Option<Part> {
         let last = self.held.get(self.line..).unwrap_or_default();
         let data = self.data || (self.at != Place::Passing && is_data(last, !self.begun));
         let all = self.held.len();
@@ -129,7 +129,7 @@ impl Splitter {
     }
 
     /// Lets go of what is held, in the middle of an event.
-    pub(super) fn release(&mut self) -> Bytes {
+    pub(in crate::flow) fn release(&mut self) -> Bytes {
         self.cut(self.held.len())
     }
 
@@ -196,7 +196,7 @@ fn lines(event: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// An event's data: its lines of data, joined.
-pub(super) fn data(event: &[u8]) -> Cow<'_, [u8]> {
+pub(in crate::flow) fn data(event: &[u8]) -> Cow<'_, [u8]> {
     let mut all = lines(event).enumerate().flat_map(|(number, line)| {
         let data = data_of(line, number == 0);
         let hidden = line.split(|byte| is_soft_end(*byte)).skip(1).filter(move |_| data.is_none());
@@ -213,7 +213,7 @@ pub(super) fn data(event: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// The same event with other data.
-pub(super) fn with_data(event: &[u8], data: &str) -> Bytes {
+pub(in crate::flow) fn with_data(event: &[u8], data: &str) -> Bytes {
     let mut out = BytesMut::with_capacity(event.len());
     for (number, line) in lines(event).enumerate() {
         if !line.is_empty() && !line.iter().any(|byte| is_soft_end(*byte)) && data_of(line, number == 0).is_none() {
