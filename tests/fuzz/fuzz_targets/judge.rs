@@ -106,11 +106,13 @@ impl Way {
             query,
             carrier: Carrier::Head,
         };
-        let document: Value = match self {
-            Way::Body => serde_json::from_slice::<Value>(bytes).ok()?["params"]["_meta"]["x402/payment"].take(),
-            Way::V1 | Way::V2 => serde_json::from_slice(bytes).ok()?,
+        let document: Value = serde_json::from_slice(bytes).ok()?;
+        let payment = if matches!(self, Way::Body) {
+            &document["params"]["_meta"]["x402/payment"]
+        } else {
+            &document
         };
-        let payload = &document["payload"];
+        let payload = &payment["payload"];
         let before = [&payload["authorization"]["validBefore"], &payload["permit2Authorization"]["deadline"]];
         let before: u64 = before.into_iter().find_map(Value::as_str)?.parse().ok()?;
         let now = before.saturating_sub(60);

@@ -21,8 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
         let Some(settlement) = found(version, name, BASE64_STANDARD.encode(bytes).as_bytes()) else {
             continue;
         };
-        let document: Value = serde_json::from_slice(bytes).expect("a document");
-        // Two members of one name are no document to the reader, so the last is the only one.
+        // What it has no use for it does not look at, and so it takes some texts that are no document.
+        let Ok(document) = serde_json::from_slice::<Value>(bytes) else { continue };
         let text = |name: &str| document[name].as_str().map(str::to_ascii_lowercase);
         assert_eq!(document["success"].as_bool(), Some(settlement.outcome == SettlementOutcome::Settled));
         if let Some(transaction) = settlement.transaction {
