@@ -30,7 +30,10 @@ fuzz_target!(|input: &[u8]| {
     let written = answer::only(text, &posed, keep).expect("what was found can be written again");
     let again = answer::challenges(&written).expect("it can be read again");
     assert_eq!(kept(&posed, keep), kept(&again, |_, _| true), "{written}");
-    assert!(again.iter().all(|one| one.challenge.options.iter().all(Option::is_some)), "an option that nobody judged");
+    assert!(
+        again.iter().all(|one| one.challenge.options.iter().all(Option::is_some)),
+        "an option that nobody judged"
+    );
     assert_eq!(
         posed.iter().map(|one| &one.id).collect::<Vec<_>>(),
         again.iter().map(|one| &one.id).collect::<Vec<_>>()

@@ -31,7 +31,11 @@ fuzz_target!(|input: &[u8]| {
         let Some(asked) = asked else { continue };
         let price = [&option["amount"], &option["maxAmountRequired"]][usize::from(challenge.version == Version::V1)];
         assert_eq!(price.as_str(), Some(asked.amount.to_string().as_str()));
-        assert!(option["payTo"].as_str().is_some_and(|payee| payee.eq_ignore_ascii_case(&asked.pay_to.to_string())));
+        assert!(
+            option["payTo"]
+                .as_str()
+                .is_some_and(|payee| payee.eq_ignore_ascii_case(&asked.pay_to.to_string()))
+        );
     }
     let keep = |asked: &Asked| asked.pay_to.as_bytes().last().is_some_and(|last| last % 3 != choice % 4);
     let screened = challenge.only(keep).expect("it can be written again");

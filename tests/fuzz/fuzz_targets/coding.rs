@@ -52,7 +52,11 @@ fn readings(coding: &str, bytes: &[u8]) -> Vec<Vec<u8>> {
             all(Box::new(flate2::read::DeflateDecoder::new(bytes))),
         ],
         "br" => vec![all(Box::new(brotli::Decompressor::new(bytes, 512)))],
-        _ => vec![zstd::stream::read::Decoder::new(bytes).ok().and_then(|decoder| all(Box::new(decoder)))],
+        _ => vec![
+            zstd::stream::read::Decoder::new(bytes)
+                .ok()
+                .and_then(|decoder| all(Box::new(decoder))),
+        ],
     };
     read.into_iter().flatten().collect()
 }

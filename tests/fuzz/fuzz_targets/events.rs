@@ -12,7 +12,11 @@ fn data(parts: &[EventPart]) -> Vec<&[u8]> {
 
 /// As the HTML standard has it: the data of each event, also of a last one that was not ended.
 fn by_the_standard(text: &str) -> Vec<String> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
+    let text = text
+        .strip_prefix('\u{feff}')
+        .unwrap_or(text)
+        .replace("\r\n", "\n")
+        .replace('\r', "\n");
     let (mut found, mut data) = (Vec::new(), None::<String>);
     for line in text.split('\n').chain([""]) {
         if line.is_empty() {

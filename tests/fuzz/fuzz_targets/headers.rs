@@ -30,7 +30,9 @@ fn pays(value: &[u8]) -> bool {
 fuzz_target!(|bytes: &[u8]| {
     let mut headers = HeaderMap::new();
     for line in bytes.split(|byte| *byte == b'\n') {
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+            continue;
+        };
         let (name, value) = line.split_at(colon);
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value[1..].trim_ascii())) {
             headers.append(name, value);

@@ -80,8 +80,13 @@ static SIGNED: LazyLock<BTreeMap<NonceHash, Money>> = LazyLock::new(|| {
             Some((way, value)) => (way, BASE64_STANDARD.decode(value).expect("base64")),
             None => (Way::Body, request["body"].as_str().expect("a body").into()),
         };
-        let path = request["start_line"].as_str().and_then(|line| line.split(' ').nth(1)).expect("a path");
-        let claim = way.judge(&bytes, authority, path).unwrap_or_else(|| panic!("{authority}{path} no longer passes"));
+        let path = request["start_line"]
+            .as_str()
+            .and_then(|line| line.split(' ').nth(1))
+            .expect("a path");
+        let claim = way
+            .judge(&bytes, authority, path)
+            .unwrap_or_else(|| panic!("{authority}{path} no longer passes"));
         (claim.nonce_hash, money(&claim))
     });
     claims.collect()
@@ -113,7 +118,10 @@ impl Way {
             &document
         };
         let payload = &payment["payload"];
-        let before = [&payload["authorization"]["validBefore"], &payload["permit2Authorization"]["deadline"]];
+        let before = [
+            &payload["authorization"]["validBefore"],
+            &payload["permit2Authorization"]["deadline"],
+        ];
         let before: u64 = before.into_iter().find_map(Value::as_str)?.parse().ok()?;
         let now = before.saturating_sub(60);
         let name = match self {
@@ -121,7 +129,11 @@ impl Way {
             Way::V2 => "payment-signature",
             Way::Body => {
                 let carried = DESK.rails.in_body(path, bytes).ok()??;
-                assert_eq!(bytes.get(carried.at.clone()), Some(carried.payment.as_bytes()), "what is judged is what leaves");
+                assert_eq!(
+                    bytes.get(carried.at.clone()),
+                    Some(carried.payment.as_bytes()),
+                    "what is judged is what leaves"
+                );
                 request.method = "POST";
                 let request = request.carrying(carried.call.carrier());
                 return judge_carried(&carried, &request, &DESK.terms, &DESK.challenges, now).ok();

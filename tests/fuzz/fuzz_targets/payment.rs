@@ -23,9 +23,22 @@ static ALL: LazyLock<Enabled> = LazyLock::new(|| Enabled {
     placeholder: Some(Placeholder::default()),
 });
 
+/// How many payments there are in a document, one within the other.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(count).sum(),
+        Value::Object(object) => {
+            let has = |name: &str| object.keys().any(|key| key.eq_ignore_ascii_case(name));
+            usize::from(has("x402Version") && has("payload")) + object.values().map(count).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
 /// What a seller's reader finds.
 fn agrees(payment: &Payment, bytes: &[u8]) {
     let document: Value = serde_json::from_slice(bytes).expect("what is taken strictly every reader takes");
+    assert_eq!(count(&document), 1, "a second payment leaves with it");
     let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str);
     let address = |pointer: &str| text(pointer).map(|text| Address::parse_on(payment.network, text).expect("it was read"));
     let (payer, payee, amount) = match payment.signed.scheme() {

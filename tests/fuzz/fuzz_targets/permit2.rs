@@ -49,7 +49,10 @@ fuzz_target!(|input: &[u8]| {
     };
     assert_eq!(text("/witness/validAfter"), Some(after.to_string().as_str()));
     assert_eq!(text("/deadline"), Some(before.to_string().as_str()));
-    assert!(Payment::decode_json(document.as_bytes(), &Enabled::default()).is_err(), "read without being switched on");
+    assert!(
+        Payment::decode_json(document.as_bytes(), &Enabled::default()).is_err(),
+        "read without being switched on"
+    );
     // A signature that no key can have made is read only where contracts may sign.
     let by_key = Payment::decode_json(document.as_bytes(), &enabled(ContractWallets::Refused)).is_ok();
     assert!(!by_key || payload["signature"].as_str().is_some_and(|signature| signature.len() == 132));

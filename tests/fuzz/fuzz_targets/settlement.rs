@@ -22,9 +22,14 @@ fuzz_target!(|bytes: &[u8]| {
             continue;
         };
         // What it has no use for it does not look at, and so it takes some texts that are no document.
-        let Ok(document) = serde_json::from_slice::<Value>(bytes) else { continue };
+        let Ok(document) = serde_json::from_slice::<Value>(bytes) else {
+            continue;
+        };
         let text = |name: &str| document[name].as_str().map(str::to_ascii_lowercase);
-        assert_eq!(document["success"].as_bool(), Some(settlement.outcome == SettlementOutcome::Settled));
+        assert_eq!(
+            document["success"].as_bool(),
+            Some(settlement.outcome == SettlementOutcome::Settled)
+        );
         if let Some(transaction) = settlement.transaction {
             assert_eq!(text("transaction"), Some(transaction.to_string()));
         }

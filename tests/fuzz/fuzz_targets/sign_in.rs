@@ -45,7 +45,13 @@ fuzz_target!(|bytes: &[u8]| {
     {
         let url = Url::parse(text).expect("a URL");
         assert!(is_the_shop(&url), "{url}");
-        let path: Vec<u8> = url.path().replace("%70", "p").replace("%61", "a").replace("%69", "i").replace("%64", "d").into();
+        let path: Vec<u8> = url
+            .path()
+            .replace("%70", "p")
+            .replace("%61", "a")
+            .replace("%69", "i")
+            .replace("%64", "d")
+            .into();
         assert_eq!(path, b"/paid", "{url}");
         assert!(url.query().is_none_or(|query| query == "item=1"), "{url}");
     }

@@ -28,8 +28,12 @@ fuzz_target!(|bytes: &[u8]| {
         placeholder: Some(Placeholder::default()),
         ..Enabled::default()
     };
-    let Ok(payment) = Payment::decode_json(bytes, &enabled) else { return };
-    let Some(authorization) = payment.signed.authorization() else { return };
+    let Ok(payment) = Payment::decode_json(bytes, &enabled) else {
+        return;
+    };
+    let Some(authorization) = payment.signed.authorization() else {
+        return;
+    };
     let wallet = address_of(KEY.verifying_key()).expect("an address");
     let named = Domain {
         name: "USDC".into(),
@@ -37,13 +41,18 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let domain = DomainSeparator::of_token(84532, EvmAddress([3; 20]), &named);
     let unsigned = Unsigned::new(&authorization.transfer, wallet, &domain);
-    let signed = unsigned.signed(text, &sign(&unsigned.digest)).expect("there is room for the signature");
+    let signed = unsigned
+        .signed(text, &sign(&unsigned.digest))
+        .expect("there is room for the signature");
     assert!(unsigned.signed(text, &sign(&[1; 32])).is_none(), "a signature of something else");
 
     let again = Payment::decode_json(signed.as_bytes(), &Enabled::default()).expect("it is a payment now");
     let proved = again.signed.authorization().expect("of the same kind");
     assert_eq!(proved.transfer, unsigned.transfer);
-    assert_eq!((again.payee(), again.signed.amount(), again.asset()), (payment.payee(), payment.signed.amount(), payment.asset()));
+    assert_eq!(
+        (again.payee(), again.signed.amount(), again.asset()),
+        (payment.payee(), payment.signed.amount(), payment.asset())
+    );
     let mut documents: [Value; 2] = [text, &signed].map(|text| serde_json::from_str(text).expect("a document"));
     for document in &mut documents {
         document["payload"]["signature"] = Value::Null;
