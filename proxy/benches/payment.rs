@@ -11,7 +11,7 @@ use tollgate::gate::payment::challenges::ChallengeMemory;
 use tollgate::gate::payment::{PaymentRequest, PaymentsConfig, Terms, UrlScheme, judge_carried, judge_header};
 use tollgate::gate::rail::{Rails, RailsConfig};
 use tollgate::x402::carriers::Carrier;
-use tollgate::x402::detect;
+use tollgate::x402::detect::{self, Found};
 use tollgate_policy::Authority;
 
 fn vector(name: &str) -> (HeaderMap, Authority, u64) {
@@ -32,36 +32,66 @@ fn vector(name: &str) -> (HeaderMap, Authority, u64) {
     (headers, authority, before - 60)
 }
 
-fn unpaid() -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in [
+/// What an SDK sends with a call of a model, a browser with a session, `curl` with a token.
+fn unpaid(fields: usize) -> HeaderMap {
+    let token = format!(
+        "Bearer {}.{}.{}",
+        "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9",
+        "eyJzdWIiOiIxMjM0NTY3ODkw".repeat(20),
+        "dBjftJeZ4CVPmB92K27uhbUJU1p1".repeat(12)
+    );
+    let cookie = "session=QUJDREVGR0hJSktM; _ga=GA1.1.1234567890; ".repeat(20);
+    let all = [
         ("host", "api.example.com"),
-        ("user-agent", "python-requests/2.34.2"),
-        ("accept-encoding", "gzip, deflate"),
-        ("accept", "*/*"),
+        ("user-agent", "OpenAI/Python 2.8.1"),
+        ("accept", "application/json"),
+        ("accept-encoding", "gzip, deflate, br, zstd"),
         ("connection", "keep-alive"),
         ("content-type", "application/json"),
         ("content-length", "1024"),
-        ("authorization", "Bearer sk-0123456789012345678901234567890123456789"),
-    ] {
-        headers.append(name, HeaderValue::from_static(value));
-    }
-    headers
+        ("authorization", &token),
+        ("x-stainless-lang", "python"),
+        ("x-stainless-package-version", "2.8.1"),
+        ("x-stainless-os", "Linux"),
+        ("x-stainless-arch", "x64"),
+        ("x-stainless-runtime", "CPython"),
+        ("x-stainless-retry-count", "0"),
+        ("idempotency-key", "stainless-python-retry-3f7b4f0e-5a58-4b0e-9d7e-0d8b8f1c2a3b"),
+        ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        ("origin", "https://app.example.com"),
+        ("referer", "https://app.example.com/chat?thread=0190f1c2-7d3e"),
+        ("accept-language", "en-US,en;q=0.9"),
+        ("cookie", &cookie),
+    ];
+    let all = all.into_iter().take(fields);
+    all.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
+        .collect()
 }
 
-fn headers(c: &mut Criterion) {
+/// All that a request without a body goes through because it might pay.
+fn unpaid_requests(c: &mut Criterion) {
+    let mut group = c.benchmark_group("unpaid");
+    let (path, query) = ("/v1/projects/0190f1c2/chat/completions", "stream=true&api-version=2026-10-01");
+    for fields in [8, 14, 20] {
+        let headers = unpaid(fields);
+        assert_eq!(headers.len(), fields);
+        group.bench_function(format!("{fields}_fields"), |b| {
+            b.iter(|| {
+                let found = detect::find(black_box(&headers));
+                let target = [path, query].into_iter().find_map(|part| detect::find_in_target(black_box(part)));
+                assert!(matches!(found, Found::Nothing) && target.is_none());
+            });
+        });
+    }
+    group.finish();
+}
+
+/// The same for the ways to pay that are no payment's.
+fn rails_of_a_head(c: &mut Criterion) {
     let rails = Rails::new(&RailsConfig::default()).unwrap();
-    let unpaid = unpaid();
-    c.bench_function("detect/unpaid_8_headers", |b| {
-        b.iter(|| black_box(detect::find(black_box(&unpaid))));
-    });
-    c.bench_function("rail_scheme/unpaid_8_headers", |b| {
-        b.iter(|| black_box(rails.scheme(black_box(&unpaid))));
-    });
-    let mut cookie = unpaid.clone();
-    cookie.insert("cookie", HeaderValue::from_str(&"session=QUJDREVGR0hJSktM; ".repeat(40)).unwrap());
-    c.bench_function("detect/unpaid_1kb_cookie", |b| {
-        b.iter(|| black_box(detect::find(black_box(&cookie))));
+    let headers = unpaid(14);
+    c.bench_function("rail_scheme/14_fields", |b| {
+        b.iter(|| black_box(rails.scheme(black_box(&headers))));
     });
     let host = tollgate_policy::Host::parse("api.eu-west.example.com").unwrap();
     c.bench_function("rail_destination/miss", |b| {
@@ -70,20 +100,36 @@ fn headers(c: &mut Criterion) {
     c.bench_function("rail_target/miss", |b| {
         b.iter(|| black_box(rails.target("POST", "/v1/chat/completions", black_box(&host))));
     });
+}
+
+/// A payment in a header: found, decoded, held against everything, its signer recovered. Only the verdict is left.
+fn paid_requests(c: &mut Criterion) {
     let terms = Terms::operator(&PaymentsConfig::default()).unwrap();
     for name in ["v2-exact-evm-eip3009-js-fetch.json", "v1-exact-evm-eip3009-py-requests.json"] {
-        let (headers, authority, now) = vector(name);
-        let request = PaymentRequest {
-            method: "GET",
-            scheme: UrlScheme::Http,
-            authority: &authority,
-            path: "/paid",
-            query: None,
-            carrier: Carrier::Head,
-        };
-        c.bench_function(&format!("judge/{}", &name[..2]), |b| {
-            b.iter(|| judge_header(detect::find(black_box(&headers)), &request, &terms, now).unwrap());
-        });
+        let (captured, authority, now) = vector(name);
+        for fields in [captured.len(), 20] {
+            let mut headers = captured.clone();
+            for (name, value) in &unpaid(20) {
+                if headers.len() < fields {
+                    headers.entry(name).or_insert_with(|| value.clone());
+                }
+            }
+            let request = PaymentRequest {
+                method: "GET",
+                scheme: UrlScheme::Http,
+                authority: &authority,
+                path: "/paid",
+                query: None,
+                carrier: Carrier::Head,
+            };
+            c.bench_function(&format!("judge/{}_{fields}_fields", &name[..2]), |b| {
+                b.iter(|| {
+                    judge_header(detect::find(black_box(&headers)), &request, &terms, now)
+                        .unwrap()
+                        .unwrap()
+                });
+            });
+        }
     }
 }
 
@@ -113,31 +159,47 @@ fn paid_call(c: &mut Criterion) {
     });
 }
 
-fn bodies(c: &mut Criterion) {
-    let rails = Rails::new(&RailsConfig::default()).unwrap();
-    let message =
-        r#"{"role":"user","content":"Please read the quarterly report and summarise what changed since spring, in plain words."},"#;
-    let prose = format!("{{\"messages\":[{}{{}}]}}", message.repeat((1 << 20) / message.len()));
-    let escaped = prose.replace("plain", "pl\\u0061in");
-    let image = format!("{{\"image\":\"{}\"}}", "iVBORw0KGgoAAAANSUhEUgAA8gZ3".repeat((1 << 20) / 28));
-    let mut group = c.benchmark_group("rail_body_1mib");
-    let call =
-        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weather","arguments":{"city":"Oslo","units":"metric"}}},"#;
-    let calls = format!("[{}{{}}]", call.repeat((1 << 20) / call.len()));
-    let bodies = [
-        ("json", prose),
-        ("json_rpc_calls", calls),
-        ("json_parsed_for_an_escape", escaped),
-        ("base64_image", image),
-    ];
-    for (name, body) in bodies {
-        group.throughput(Throughput::Bytes(body.len() as u64));
-        group.bench_function(name, |b| {
-            b.iter(|| black_box(rails.in_body("/v1/messages", black_box(body.as_bytes()))));
-        });
-    }
-    group.finish();
+/// JSON bodies as agents send them, of about so many bytes.
+fn bodies_of(size: usize) -> [(&'static str, String); 6] {
+    let repeat = |text: &str| text.repeat(size.div_ceil(text.len()));
+    let said = repeat(
+        r#"{"role":"user","content":"Please read the quarterly report and summarise what changed since spring.\n\n- in \"plain\" words\n"},"#,
+    );
+    let code = repeat(r#"{"role":"tool","content":"fn main() {\n\tprintln!(\"{}\", 1 + 1);\n}\n// na\u00efve \u2014 \u4f60\u597d\n"},"#);
+    let html = repeat(r#"{"html":"\u003cp class=\"a\"\u003eTom \u0026 Jerry, and a sentence of some length about both\u003c/p\u003e"},"#);
+    let calls = repeat(
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weather","arguments":{"city":"Oslo","units":"metric"}}},"#,
+    );
+    let image = repeat("iVBORw0KGgoAAAANSUhEUgAA8gZ3");
+    [
+        ("messages", format!("{{\"model\":\"m\",\"messages\":[{said}{{}}]}}")),
+        ("code_with_escapes", format!("{{\"model\":\"m\",\"messages\":[{code}{{}}]}}")),
+        ("escaped_for_html", format!("[{html}{{}}]")),
+        ("json_rpc_calls", format!("[{calls}{{}}]")),
+        ("base64_image", format!("{{\"image\":\"data:image/png;base64,{image}\"}}")),
+        // Nobody honest escapes a letter: what it costs to be sure.
+        (
+            "read_for_an_escaped_letter",
+            format!("{{\"messages\":[{}{{}}]}}", said.replacen("plain", "pl\\u0061in", 1)),
+        ),
+    ]
 }
 
-criterion_group!(benches, headers, paid_call, bodies);
+/// A body in which nobody pays.
+fn bodies(c: &mut Criterion) {
+    let rails = Rails::new(&RailsConfig::default()).unwrap();
+    for (named, size) in [("1kib", 1 << 10), ("64kib", 64 << 10), ("1mib", 1 << 20)] {
+        let mut group = c.benchmark_group(format!("unpaid_body_{named}"));
+        for (name, body) in bodies_of(size) {
+            serde_json::from_str::<serde::de::IgnoredAny>(&body).unwrap();
+            group.throughput(Throughput::Bytes(body.len() as u64));
+            group.bench_function(name, |b| {
+                b.iter(|| assert!(rails.in_body("/v1/messages", black_box(body.as_bytes())).unwrap().is_none()));
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, unpaid_requests, rails_of_a_head, paid_requests, paid_call, bodies);
 criterion_main!(benches);

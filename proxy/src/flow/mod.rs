@@ -8,6 +8,7 @@ mod answer;
 mod body;
 mod challenge;
 mod connection;
+pub mod decoders;
 mod dry_run;
 mod engine;
 mod exchange;

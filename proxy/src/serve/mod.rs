@@ -7,6 +7,8 @@ mod agreement;
 mod assemble;
 mod chain;
 mod descriptors;
+#[cfg(test)]
+mod forwarding;
 mod judged;
 mod kill_switch;
 mod policy_file;

@@ -1,6 +1,6 @@
 //! Searching bytes for many words at once, at memory speed where the processor allows.
 
-use aho_corasick::{AhoCorasick, BuildError, packed};
+use aho_corasick::{AhoCorasick, BuildError, Input, Span, packed};
 
 /// A set of words.
 #[derive(Debug)]
@@ -38,6 +38,30 @@ impl Words {
             Some(searcher) => searcher.find(text).is_some(),
             None => self.automaton.is_match(text),
         }
+    }
+
+    /// Whether any is there that counts; of several at one place the first does.
+    pub(crate) fn any_that(&self, text: &[u8], counts: impl Fn(WordAt) -> bool) -> bool {
+        let mut from = 0;
+        while let Some(found) = self.first(text, from) {
+            if counts(found) {
+                return true;
+            }
+            from = found.start + 1;
+        }
+        false
+    }
+
+    fn first(&self, text: &[u8], from: usize) -> Option<WordAt> {
+        let span = Span::from(from..text.len());
+        let found = match &self.vectorised {
+            Some(searcher) => searcher.find_in(text, span),
+            None => self.automaton.find(Input::new(text).span(span)),
+        };
+        found.map(|found| WordAt {
+            word: found.pattern().as_usize(),
+            start: found.start(),
+        })
     }
 
     /// Each that is there, overlapping or not.

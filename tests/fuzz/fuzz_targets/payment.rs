@@ -1,5 +1,4 @@
-//! The x402 decoders. A header's value is base64 of JSON, which a fuzzer rarely writes: the bytes are tried both as they are
-//! and wrapped.
+//! A payment's own bytes: the same reading in a header and in a body, and the one that a plain JSON reader has.
 
 #![no_main]
 
@@ -8,62 +7,86 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use libfuzzer_sys::fuzz_target;
-use tollgate::x402::carriers::{Carrier, Sought, answer};
+use serde_json::Value;
+use tollgate::x402::address::Address;
 use tollgate::x402::claim::{Scheme, Version};
 use tollgate::x402::enabled::{ContractWallets, Enabled};
 use tollgate::x402::extensions::Extension;
-use tollgate::x402::payment::Payment;
-use tollgate::x402::resource::{PaymentRequest, UrlScheme};
-use tollgate::x402::{json, sign_in, traces};
-use tollgate_policy::Authority;
+use tollgate::x402::payment::{MAX_HEADER_BYTES, Payment};
+use tollgate::x402::signature::Placeholder;
 
 /// All that can be switched on, so that every scheme's own reader is reached.
 static ALL: LazyLock<Enabled> = LazyLock::new(|| Enabled {
     schemes: Scheme::ALL.into(),
     extensions: Extension::ALL.into(),
     contract_wallets: ContractWallets::Allowed,
-    placeholder: None,
+    placeholder: Some(Placeholder::default()),
 });
-static SHOP: LazyLock<Authority> = LazyLock::new(|| Authority::parse("shop.example.test", Some(443)).expect("an authority"));
+
+/// How many payments there are in a document, one within the other.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => values.iter().map(count).sum(),
+        Value::Object(object) => {
+            let has = |name: &str| object.keys().any(|key| key.eq_ignore_ascii_case(name));
+            usize::from(has("x402Version") && has("payload")) + object.values().map(count).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+/// What a seller's reader finds.
+fn agrees(payment: &Payment, bytes: &[u8]) {
+    let document: Value = serde_json::from_slice(bytes).expect("what is taken strictly every reader takes");
+    assert_eq!(count(&document), 1, "a second payment leaves with it");
+    let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str);
+    let address = |pointer: &str| text(pointer).map(|text| Address::parse_on(payment.network, text).expect("it was read"));
+    let (payer, payee, amount) = match payment.signed.scheme() {
+        Scheme::Exact => (
+            "/payload/authorization/from",
+            "/payload/authorization/to",
+            "/payload/authorization/value",
+        ),
+        Scheme::ExactPermit2 | Scheme::Upto => (
+            "/payload/permit2Authorization/from",
+            "/payload/permit2Authorization/witness/to",
+            "/payload/permit2Authorization/permitted/amount",
+        ),
+        Scheme::ExactSvm => return,
+    };
+    assert_eq!(address(payer), Some(payment.signed.payer()));
+    assert_eq!(address(payee), payment.payee());
+    assert_eq!(text(amount), Some(payment.signed.amount().to_string().as_str()));
+    if payment.version == Version::V2 {
+        assert_eq!(address("/accepted/payTo"), payment.payee());
+        assert_eq!(address("/accepted/asset"), payment.asset());
+        assert_eq!(text("/accepted/amount"), text(amount));
+    }
+    // However it is written down again, it is the same payment.
+    let again = Payment::decode_json(document.to_string().as_bytes(), &ALL).expect("the same document");
+    assert_eq!(again.summary(), payment.summary());
+    assert_eq!(again.signed.single_use(), payment.signed.single_use());
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let wrapped = BASE64_STANDARD.encode(bytes);
-    let request = PaymentRequest {
-        method: "GET",
-        scheme: UrlScheme::Https,
-        authority: &SHOP,
-        path: "/paid",
-        query: None,
-        carrier: Carrier::Head,
-    };
-    let _ = sign_in::check(bytes, &request);
-    let _ = sign_in::check(wrapped.as_bytes(), &request);
+    let in_body = Payment::decode_json(bytes, &ALL);
     for version in [Version::V1, Version::V2] {
-        let _ = Payment::decode(version, bytes, &ALL);
-        if let Ok(payment) = Payment::decode(version, wrapped.as_bytes(), &ALL) {
-            // What is off by default is never read by default.
-            let by_default = Payment::decode(version, wrapped.as_bytes(), &Enabled::default());
-            assert!(payment.signed.scheme() == Scheme::Exact || by_default.is_err());
-            assert_eq!(payment.version, version);
-            // What is audited is what was decoded.
-            assert_eq!(payment.summary().network, Some(payment.network));
+        if Payment::decode(version, bytes, &ALL).is_ok() {
+            let decoded = BASE64_STANDARD.decode(bytes).expect("base64");
+            assert_eq!(BASE64_STANDARD.encode(decoded).as_bytes(), bytes);
         }
-    }
-    let _ = traces::in_text(bytes);
-    if let Ok(value) = json::parse(bytes, 16) {
-        // What our own strict parser takes, every parser takes.
-        assert!(serde_json::from_slice::<serde_json::Value>(bytes).is_ok());
-        let _ = traces::in_value(&value);
-        let text = std::str::from_utf8(bytes).unwrap();
-        if let Ok(Some(carried)) = Sought::of(&value).one(text) {
-            let _ = Payment::decode_json(carried.payment.as_bytes(), &ALL);
+        match (Payment::decode(version, wrapped.as_bytes(), &ALL), &in_body) {
+            (Ok(in_header), Ok(in_body)) => {
+                assert_eq!((in_header.version, in_header.summary()), (version, in_body.summary()));
+                // What is off by default is never read by default.
+                let by_default = Payment::decode(version, wrapped.as_bytes(), &Enabled::default());
+                assert!(in_header.signed.scheme() == Scheme::Exact || by_default.is_err());
+                agrees(&in_header, bytes);
+            }
+            (Ok(_), Err(why)) => panic!("taken in a header and not in a body: {}", why.detail),
+            (Err(_), Ok(in_body)) => assert!(in_body.version != version || wrapped.len() > MAX_HEADER_BYTES),
+            (Err(_), Err(_)) => {}
         }
-    }
-    if let Ok(text) = std::str::from_utf8(bytes)
-        && let Ok(posed) = answer::challenges(text)
-    {
-        // An answer from which nothing is taken out stays as it is.
-        let untouched = posed.iter().all(|one| one.challenge.options.iter().all(Option::is_some));
-        assert!(!untouched || answer::only(text, &posed, |_, _| true).is_some());
     }
 });

@@ -50,6 +50,9 @@ impl Coding {
         if self == Coding::Identity {
             return Ok(sniffer.look(bytes));
         }
+        if self == Coding::Deflate && is_read_in_two_ways(bytes) {
+            return Err(undecodable());
+        }
         let mut peeked = Vec::with_capacity(PEEK);
         // A prefix of a compressed stream ends in an error; what came out before it is what counts.
         let outcome = self.reader(bytes).take(PEEK as u64).read_to_end(&mut peeked);
@@ -69,6 +72,9 @@ impl Coding {
                 Ok(Decoded(bytes.clone()))
             };
         }
+        if self == Coding::Deflate && is_read_in_two_ways(bytes) {
+            return Err(undecodable());
+        }
         let mut decoded = Vec::new();
         // One byte more than allowed tells a bomb from a body of exactly the limit.
         self.reader(bytes)
@@ -86,7 +92,7 @@ impl Coding {
             Coding::Identity => Box::new(bytes),
             // A gzip body may have several members (RFC 1952 section 2.2); reading only the first would hide the rest.
             Coding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
-            Coding::Deflate if bytes.first().is_some_and(|b| b & 0x0F == 8) => Box::new(flate2::read::ZlibDecoder::new(bytes)),
+            Coding::Deflate if is_zlib(bytes) => Box::new(flate2::read::ZlibDecoder::new(bytes)),
             Coding::Deflate => Box::new(flate2::read::DeflateDecoder::new(bytes)),
             Coding::Brotli => Box::new(brotli::Decompressor::new(bytes, PEEK)),
             Coding::Zstd => match zstd::stream::read::Decoder::new(bytes) {
@@ -95,6 +101,22 @@ impl Coding {
             },
         }
     }
+}
+
+/// HTTP's "deflate" is zlib's format (RFC 9110 section 8.4.1.2); some send the bare one.
+fn is_zlib(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|byte| byte & 0x0F == 8)
+}
+
+/// Python's clients read what breaks as zlib's format once more as the bare one: what begins like one may be JSON in the other.
+fn is_read_in_two_ways(bytes: &[u8]) -> bool {
+    if !is_zlib(bytes) {
+        return false;
+    }
+    let mut peeked = Vec::new();
+    // How it ends is no matter.
+    let _ = flate2::read::DeflateDecoder::new(bytes).take(PEEK as u64).read_to_end(&mut peeked);
+    sniff::look(&peeked) == Look::Json
 }
 
 fn undecodable() -> Failure {
@@ -166,6 +188,29 @@ mod tests {
     fn a_second_gzip_member_cannot_hide_a_call() {
         let two = [gzip(b" "), gzip(b"{\"method\":1}")].concat();
         assert_eq!(Coding::Gzip.look(&mut Sniffer::default(), &two, true).unwrap(), Look::Json);
+    }
+
+    /// Read as zlib's format it is a letter, repeated, and then breaks; a stored block of JSON to whoever then tries the bare one.
+    #[test]
+    fn a_deflated_body_that_is_json_only_to_a_second_try_is_refused() {
+        let length: u16 = 0x0B01;
+        let block = [[0x78].as_slice(), &length.to_le_bytes(), &(!length).to_le_bytes()].concat();
+        let json = format!(
+            "{:<1$}",
+            "\t\r \t \t  \t\n\t{\"x402Version\":1,\"accepts\":[]}",
+            usize::from(length)
+        );
+        let body = [block, json.clone().into_bytes()].concat();
+        let mut read = Vec::new();
+        assert!(flate2::read::ZlibDecoder::new(&*body).read_to_end(&mut read).is_err());
+        assert_eq!(sniff::look(&read), Look::OtherThanJson);
+        let mut again = Vec::new();
+        let _ = flate2::read::DeflateDecoder::new(&*body).read_to_end(&mut again);
+        assert_eq!(String::from_utf8(again).unwrap(), json);
+        for done in [true, false] {
+            assert!(Coding::Deflate.look(&mut Sniffer::default(), &body, done).is_err());
+        }
+        assert!(Coding::Deflate.decode(&body.into(), 1 << 20).is_err());
     }
 
     #[test]

@@ -22,9 +22,12 @@ pub(in crate::flow) struct Splitter {
     at: Place,
     /// The last line ended in CR at the end of what was there; a LF may still belong to it.
     after_cr: bool,
-    /// The first line may begin with a byte order mark.
+    /// What is held is no longer the beginning, where a byte order mark may stand.
     begun: bool,
 }
+
+/// Passes by itself: only at the very beginning it belongs to no line.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Where in a line something begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,6 +63,15 @@ impl Splitter {
 
     /// The next part that is there as a whole.
     pub(in crate::flow) fn next_part(&mut self) -> Option<Part> {
+        if !self.begun {
+            if self.held.len() < MARK.len() && MARK.starts_with(&self.held) {
+                return None;
+            }
+            self.begun = true;
+            if self.held.starts_with(MARK) {
+                return Some(Part::Passing(self.cut(MARK.len())));
+            }
+        }
         if let Some(next) = self.held.get(self.scanned)
             && std::mem::take(&mut self.after_cr)
             && *next == b'\n'
@@ -73,8 +85,7 @@ impl Splitter {
         while let Some(end) = self.line_end() {
             let line = self.held.get(self.line..end).unwrap_or_default();
             let empty = line.is_empty() && self.at == Place::Start;
-            self.data |= self.at != Place::Passing && is_data(line, !self.begun);
-            self.begun = true;
+            self.data |= self.at != Place::Passing && is_data(line);
             self.scanned = end + 1;
             self.at = match self.held.get(end) {
                 Some(b'\r') => {
@@ -89,8 +100,10 @@ impl Splitter {
                 Some(_) => Place::Within,
             };
             self.line = self.scanned;
-            if empty && std::mem::take(&mut self.data) {
-                return Some(Part::Event(self.cut(self.scanned)));
+            if empty {
+                let data = std::mem::take(&mut self.data);
+                let ended = self.cut(self.scanned);
+                return Some(if data { Part::Event(ended) } else { Part::Passing(ended) });
             }
         }
         if self.data {
@@ -98,7 +111,7 @@ impl Splitter {
         }
         // Lines of an event without data so far, and of the last one what has come of it if it can hold none.
         let begun = self.held.get(self.line..).unwrap_or_default();
-        if !may_become_data(begun, !self.begun) {
+        if !may_become_data(begun) {
             self.at = Place::Passing;
         }
         let end = if self.at == Place::Passing { self.held.len() } else { self.line };
@@ -120,7 +133,7 @@ impl Splitter {
     /// What is left at the end of the stream. Clients drop an event that was not ended; not all of them do.
     pub(in crate::flow) fn rest(&mut self) -> Option<Part> {
         let last = self.held.get(self.line..).unwrap_or_default();
-        let data = self.data || (self.at != Place::Passing && is_data(last, !self.begun));
+        let data = self.data || (self.at != Place::Passing && is_data(last));
         let all = self.held.len();
         (all > 0).then(|| {
             let rest = self.cut(all);
@@ -129,7 +142,7 @@ impl Splitter {
     }
 
     /// Lets go of what is held, in the middle of an event.
-    pub(super) fn release(&mut self) -> Bytes {
+    pub(in crate::flow) fn release(&mut self) -> Bytes {
         self.cut(self.held.len())
     }
 
@@ -146,30 +159,20 @@ fn is_soft_end(byte: u8) -> bool {
 }
 
 /// Whether a line is one of data, also to a client that reads names of fields leniently.
-fn is_data(line: &[u8], first: bool) -> bool {
-    data_of(line, first).is_some()
+fn is_data(line: &[u8]) -> bool {
+    data_of(line).is_some()
 }
 
-const MARK: &[u8] = b"\xEF\xBB\xBF";
-
 /// Whether the beginning of a line may turn out to be one of data.
-fn may_become_data(line: &[u8], first: bool) -> bool {
-    if first && MARK.starts_with(line) {
-        return true;
-    }
-    let line = without_mark(line, first).trim_ascii_start();
+fn may_become_data(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
     let (name, rest) = line.split_at(line.len().min(4));
     let named = b"data".get(..name.len()).is_some_and(|data| data.eq_ignore_ascii_case(name));
     named && matches!(rest.trim_ascii_start().first(), None | Some(b':'))
 }
 
-fn without_mark(line: &[u8], first: bool) -> &[u8] {
-    line.strip_prefix(MARK).filter(|_| first).unwrap_or(line)
-}
-
 /// What a line adds to its event's data.
-fn data_of(line: &[u8], first: bool) -> Option<&[u8]> {
-    let line = without_mark(line, first);
+fn data_of(line: &[u8]) -> Option<&[u8]> {
     let line = line.trim_ascii_start();
     let (name, value) = line.split_at_checked(4)?;
     if !name.eq_ignore_ascii_case(b"data") {
@@ -197,10 +200,10 @@ fn lines(event: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// An event's data: its lines of data, joined.
 pub(in crate::flow) fn data(event: &[u8]) -> Cow<'_, [u8]> {
-    let mut all = lines(event).enumerate().flat_map(|(number, line)| {
-        let data = data_of(line, number == 0);
+    let mut all = lines(event).flat_map(|line| {
+        let data = data_of(line);
         let hidden = line.split(|byte| is_soft_end(*byte)).skip(1).filter(move |_| data.is_none());
-        data.into_iter().chain(hidden.filter_map(|line| data_of(line, false)))
+        data.into_iter().chain(hidden.filter_map(data_of))
     });
     let first = all.next().unwrap_or_default();
     let mut joined = Cow::Borrowed(first);
@@ -213,10 +216,10 @@ pub(in crate::flow) fn data(event: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// The same event with other data.
-pub(super) fn with_data(event: &[u8], data: &str) -> Bytes {
+pub(in crate::flow) fn with_data(event: &[u8], data: &str) -> Bytes {
     let mut out = BytesMut::with_capacity(event.len());
-    for (number, line) in lines(event).enumerate() {
-        if !line.is_empty() && !line.iter().any(|byte| is_soft_end(*byte)) && data_of(line, number == 0).is_none() {
+    for line in lines(event) {
+        if !line.is_empty() && !line.iter().any(|byte| is_soft_end(*byte)) && data_of(line).is_none() {
             out.extend_from_slice(line);
             out.extend_from_slice(b"\n");
         }
@@ -268,6 +271,8 @@ mod tests {
             ("data:a\r\rdata:b\r\r", vec!["a", "b"]),
             (": ping\n\n:\n\nevent: x\n\nretry: 5\n\n", vec![]),
             ("\u{feff}data: marked\n\n", vec!["marked"]),
+            ("data: a\n\n\u{feff}data: marked too late\n\ndata: b\n\n", vec!["a", "b"]),
+            ("\u{feff}\u{feff}data: marked twice\n\ndata: c\n\n", vec!["c"]),
             ("data\n\n", vec![""]),
             ("data: cut off", vec!["cut off"]),
             ("dat", vec![]),
@@ -286,10 +291,9 @@ mod tests {
     fn what_holds_no_data_passes_at_once() {
         let mut splitter = Splitter::default();
         splitter.feed(b": ping\n\nevent: message\nid: 7\nda");
-        assert_eq!(
-            splitter.next_part(),
-            Some(Part::Passing(Bytes::from_static(b": ping\n\nevent: message\nid: 7\n")))
-        );
+        for part in [&b": ping\n\n"[..], b"event: message\nid: 7\n"] {
+            assert_eq!(splitter.next_part(), Some(Part::Passing(Bytes::from_static(part))));
+        }
         assert_eq!(splitter.next_part(), None);
         splitter.feed(b"ta: x\n");
         assert_eq!((splitter.next_part(), splitter.held()), (None, 8));
@@ -314,7 +318,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_makes_no_difference_how_a_stream_is_cut(
-            text in r"(data: [ab]{0,3}|: c|id: 1|event|dat|e\x0bdata: a|\x0b|)((\n|\r|\r\n)(data: [ab]{0,3}|: c|id: 1|event| Data|datas|)){0,12}",
+            text in r"\u{feff}?(data: [ab]{0,3}|: c|id: 1|event|dat|e\x0bdata: a|\x0b|)((\n|\r|\r\n)(data: [ab]{0,3}|: c|id: 1|event| Data|datas|\u{feff}data: a|)){0,12}",
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         ) {
             let bytes = text.as_bytes();

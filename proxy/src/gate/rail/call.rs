@@ -15,7 +15,7 @@ use crate::x402::carriers::{A2A_PAYMENT, Carried, MAX_DEPTH, MCP_PAYMENT, Sought
 use crate::x402::json::{Documents, Object, Value};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::traces::{self, Trace};
-use crate::x402::words::{Words, without_escapes};
+use crate::x402::words::{WordAt, Words, without_escapes};
 
 /// What a word in a body announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,10 @@ enum Word {
     Payment,
     /// A JSON-RPC method.
     Method,
-    /// Something that may hide one of the others: an escape of an ASCII character, or base64.
+    /// Something that may hide one of the others: base64.
     Hidden,
+    /// The beginning of an escape of an ASCII character, which may be one of another word's.
+    Escape,
 }
 
 /// The words that cause a closer look.
@@ -33,6 +35,8 @@ enum Word {
 pub struct Triggers {
     search: Words,
     kinds: Vec<Word>,
+    /// What the words are made of, and escapes themselves: a bit for each character of ASCII.
+    letters: u128,
 }
 
 /// Go readers take keys in any case; each payment and each facilitator call has one of `x402Version` and `validBefore` in it, so these two
@@ -57,8 +61,8 @@ const PAYMENT_WORDS: [&str; 14] = [
 impl Triggers {
     pub(super) fn new(list: &List) -> Result<Self, RailsError> {
         let payment = PAYMENT_WORDS.map(|word| (word.to_owned(), Word::Payment));
-        // JSON may escape any character; only escapes of printable ASCII can hide a word, and honest writers have no use for most of them.
-        let escapes = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"].map(|escape| (escape.to_owned(), Word::Hidden));
+        // JSON may escape any character; only escapes of printable ASCII can hide a word.
+        let escapes = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"].map(|escape| (escape.to_owned(), Word::Escape));
         let encoded = traces::encoded_words().into_iter().chain(traces::transaction_words());
         let encoded = encoded.map(|word| (word, Word::Hidden));
         let methods = list.methods.iter().map(|entry| {
@@ -74,14 +78,38 @@ impl Triggers {
             };
             (format!("{start}{}{end}", entry.name), Word::Method)
         });
-        let (patterns, kinds): (Vec<String>, Vec<Word>) = payment.into_iter().chain(escapes).chain(encoded).chain(methods).unzip();
+        let words: Vec<(String, Word)> = payment.into_iter().chain(encoded).chain(methods).collect();
+        let letters = words.iter().flat_map(|(word, _)| word.bytes()).chain(*b"\\%");
+        let letters = letters.fold(0, |letters, byte| letters | bit(byte));
+        let (patterns, kinds): (Vec<String>, Vec<Word>) = words.into_iter().chain(escapes).unzip();
         let search = Words::new(&patterns).map_err(|error| RailsError::BuiltIn(error.to_string()))?;
-        Ok(Triggers { search, kinds })
+        Ok(Triggers { search, kinds, letters })
+    }
+
+    /// Whether a body has to be read.
+    pub(super) fn any(&self, body: &[u8]) -> bool {
+        self.search.any_that(body, |found| {
+            self.kinds.get(found.word) != Some(&Word::Escape) || self.may_hide(body, found)
+        })
+    }
+
+    /// Whether an escape can be of a letter of some word. Writers that make JSON safe for HTML escape `<`, `>`, `&`, which are in none.
+    fn may_hide(&self, body: &[u8], found: WordAt) -> bool {
+        let code = body
+            .get(found.start + 4..found.start + 6)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let letter = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        letter.is_none_or(|letter| self.letters & bit(letter) != 0)
     }
 
     fn has(&self, body: &[u8], kind: Word) -> bool {
         self.search.each(body).any(|found| self.kinds.get(found.word) == Some(&kind))
     }
+}
+
+/// Of a character of ASCII.
+const fn bit(byte: u8) -> u128 {
+    1 << (byte & 127)
 }
 
 impl Rails {
@@ -122,7 +150,7 @@ impl Rails {
                 return traces::in_text(body).map_or(Ok(None), |trace| Err(trace_hit(path, trace)));
             }
         }
-        if !self.triggers.search.any(body) && !traces::may_be_in_base58(body) {
+        if !self.triggers.any(body) && !traces::may_be_in_base58(body) {
             return Ok(None);
         }
         let (Ok(documents), Ok(text)) = (Documents::new(body, MAX_DEPTH), std::str::from_utf8(body)) else {

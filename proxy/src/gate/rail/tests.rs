@@ -416,6 +416,30 @@ proptest! {
     }
 }
 
+// What a writer escapes only for HTML costs no reading, and hides nothing else.
+#[test]
+fn escapes_of_what_is_in_no_word_cause_no_reading() {
+    for (escaped, read) in [
+        ("\\u003cb\\u003e \\u0026 \\u0027", false),
+        ("\\u003CB\\u003E", false),
+        ("caf\\u00e9 \\u2019", false),
+        ("\\u003cb \\u0065th_call", true),
+        ("\\u003", true),
+        ("\\u003x", true),
+        ("\\u005cu0078402", true),
+        ("\\u0022paymentPayload\\u0022", true),
+        ("\\u00257B", true),
+    ] {
+        assert_eq!(
+            rails().triggers.any(format!("{{\"a\":\"{escaped}\"}}").as_bytes()),
+            read,
+            "{escaped}"
+        );
+    }
+    let hidden = r#"{"html":"\u003cb\u003e","method":"\u0065th_sendRawTransaction"}"#;
+    assert_eq!(body(rails(), "/", hidden), Some(Reason::RailBroadcast));
+}
+
 #[test]
 fn utf_32_and_raw_nuls_hide_no_call() {
     let rails = Rails::new(&RailsConfig::default()).unwrap();

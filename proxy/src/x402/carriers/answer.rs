@@ -110,6 +110,12 @@ pub fn challenges(text: &str) -> Result<Vec<Posed>, ChallengeError> {
         }
         _ => {}
     }
+    let mut places: Vec<&Range<usize>> = found.iter().map(|one| &one.place.span).collect();
+    places.sort_unstable_by_key(|place| place.start);
+    if places.windows(2).any(|pair| matches!(pair, [one, next] if one.end > next.start)) {
+        // Taken out of one, an option would still stand in the other.
+        return Err(ChallengeError::Shape("one challenge stands within another"));
+    }
     Ok(found)
 }
 

@@ -110,6 +110,14 @@ fn challenges_are_found_where_clients_look() {
 }
 
 #[test]
+fn a_challenge_within_a_challenge_is_refused() {
+    let mut outer = challenge();
+    outer["x402.payment.required"] = challenge();
+    let document = json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": 402, "message": "", "data": outer } });
+    assert_eq!(count(&document), Err(ChallengeError::Shape("one challenge stands within another")));
+}
+
+#[test]
 fn what_a_lenient_client_reads_as_a_challenge_is_not_passed_over() {
     let twice = challenge().to_string().replacen("\"accepts\"", "\"accepts\":[],\"accepts\"", 1);
     let mut snake = challenge();
