@@ -4,8 +4,12 @@
 use std::hint::black_box;
 use std::path::PathBuf;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use rand::rngs::StdRng;
+use rand::{RngCore, SeedableRng};
 use serde_json::Value;
 use tollgate::gate::payment::challenges::ChallengeMemory;
 use tollgate::gate::payment::{PaymentRequest, PaymentsConfig, Terms, UrlScheme, judge_carried, judge_header};
@@ -170,7 +174,9 @@ fn bodies_of(size: usize) -> [(&'static str, String); 6] {
     let calls = repeat(
         r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"weather","arguments":{"city":"Oslo","units":"metric"}}},"#,
     );
-    let image = repeat("iVBORw0KGgoAAAANSUhEUgAA8gZ3");
+    let mut image = vec![0; size * 3 / 4];
+    StdRng::seed_from_u64(402).fill_bytes(&mut image);
+    let image = BASE64_STANDARD.encode(image);
     [
         ("messages", format!("{{\"model\":\"m\",\"messages\":[{said}{{}}]}}")),
         ("code_with_escapes", format!("{{\"model\":\"m\",\"messages\":[{code}{{}}]}}")),

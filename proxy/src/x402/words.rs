@@ -1,12 +1,15 @@
 //! Searching bytes for many words at once, at memory speed where the processor allows.
 
-use aho_corasick::{AhoCorasick, BuildError, Input, Span, packed};
+use aho_corasick::{AhoCorasick, BuildError, packed};
+
+/// How many words are searched for in one pass: with more, text of the wrong letters raises one false alarm after the other.
+const IN_ONE_PASS: usize = 40;
 
 /// A set of words.
 #[derive(Debug)]
 pub(crate) struct Words {
     /// Some ten times as fast; missing where the processor has no instructions for it.
-    vectorised: Option<packed::Searcher>,
+    vectorised: Option<Vec<packed::Searcher>>,
     automaton: AhoCorasick,
 }
 
@@ -21,13 +24,9 @@ pub(crate) struct WordAt {
 
 impl Words {
     pub(crate) fn new(words: &[String]) -> Result<Self, BuildError> {
+        let vectorised = |words: &[String]| packed::Searcher::new(words);
         Ok(Words {
-            // The library would leave more than 64 words to the automaton, which takes ten times as long with ours.
-            vectorised: packed::Config::new()
-                .heuristic_pattern_limits(false)
-                .builder()
-                .extend(words)
-                .build(),
+            vectorised: words.chunks(IN_ONE_PASS).map(vectorised).collect(),
             automaton: AhoCorasick::new(words)?,
         })
     }
@@ -35,33 +34,9 @@ impl Words {
     /// Whether any is there.
     pub(crate) fn any(&self, text: &[u8]) -> bool {
         match &self.vectorised {
-            Some(searcher) => searcher.find(text).is_some(),
+            Some(searchers) => searchers.iter().any(|searcher| searcher.find(text).is_some()),
             None => self.automaton.is_match(text),
         }
-    }
-
-    /// Whether any is there that counts; of several at one place the first does.
-    pub(crate) fn any_that(&self, text: &[u8], counts: impl Fn(WordAt) -> bool) -> bool {
-        let mut from = 0;
-        while let Some(found) = self.first(text, from) {
-            if counts(found) {
-                return true;
-            }
-            from = found.start + 1;
-        }
-        false
-    }
-
-    fn first(&self, text: &[u8], from: usize) -> Option<WordAt> {
-        let span = Span::from(from..text.len());
-        let found = match &self.vectorised {
-            Some(searcher) => searcher.find_in(text, span),
-            None => self.automaton.find(Input::new(text).span(span)),
-        };
-        found.map(|found| WordAt {
-            word: found.pattern().as_usize(),
-            start: found.start(),
-        })
     }
 
     /// Each that is there, overlapping or not.

@@ -60,9 +60,22 @@ unpacks!(
     flate2::write::MultiGzDecoder<Out>,
     flate2::write::ZlibDecoder<Out>,
     flate2::write::DeflateDecoder<Out>,
-    brotli::DecompressorWriter<Out>,
     zstd::stream::write::Decoder<'static, Out>
 );
+
+impl Unpacks for brotli::DecompressorWriter<Out> {
+    fn unpack(&mut self, piece: &[u8], most: usize) -> std::io::Result<Vec<u8>> {
+        self.get_mut().most = most;
+        self.write_all(piece)?;
+        // It keeps back what does not fit its buffer, and flushing does not change that: it is asked until nothing more comes.
+        let mut before = usize::MAX;
+        while self.get_ref().bytes.len() != before {
+            before = self.get_ref().bytes.len();
+            let _ = self.write(&[])?;
+        }
+        Ok(std::mem::take(&mut self.get_mut().bytes))
+    }
+}
 
 /// The window and buffer of a Brotli decoder.
 const BROTLI_BUFFER: usize = 4 << 10;
@@ -130,17 +143,16 @@ mod tests {
         StreamDecoder::of(&HeaderMap::from_iter([(header::CONTENT_ENCODING, coding.parse().unwrap())])).unwrap()
     }
 
-    /// Two events, each flushed by its server.
-    fn coded(coding: &str) -> Vec<Vec<u8>> {
-        fn each(mut encoder: impl Write, taken: impl Fn() -> Vec<u8>) -> Vec<Vec<u8>> {
-            [b"data: one\n\n", b"data: two\n\n"]
-                .map(|event| {
-                    encoder.write_all(event).unwrap();
-                    encoder.flush().unwrap();
-                    taken()
-                })
-                .into()
-        }
+    /// The events, each flushed by its server.
+    fn coded(coding: &str, events: &[String]) -> Vec<Vec<u8>> {
+        let each = |encoder: &mut dyn Write, taken: &dyn Fn() -> Vec<u8>| {
+            let flushed = events.iter().map(|event| {
+                encoder.write_all(event.as_bytes()).unwrap();
+                encoder.flush().unwrap();
+                taken()
+            });
+            flushed.collect()
+        };
         #[derive(Clone, Default)]
         struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
         impl Write for Shared {
@@ -156,20 +168,22 @@ mod tests {
         let taken = || std::mem::take(&mut *shared.0.lock().unwrap());
         let level = flate2::Compression::fast();
         match coding {
-            "gzip" => each(flate2::write::GzEncoder::new(shared.clone(), level), taken),
-            "deflate" => each(flate2::write::ZlibEncoder::new(shared.clone(), level), taken),
-            "br" => each(brotli::CompressorWriter::new(shared.clone(), 4096, 5, 20), taken),
-            _ => each(zstd::stream::write::Encoder::new(shared.clone(), 1).unwrap(), taken),
+            "gzip" => each(&mut flate2::write::GzEncoder::new(shared.clone(), level), &taken),
+            "deflate" => each(&mut flate2::write::ZlibEncoder::new(shared.clone(), level), &taken),
+            "br" => each(&mut brotli::CompressorWriter::new(shared.clone(), 4096, 5, 20), &taken),
+            _ => each(&mut zstd::stream::write::Encoder::new(shared.clone(), 1).unwrap(), &taken),
         }
     }
 
     #[test]
-    fn an_event_comes_out_as_soon_as_it_is_there() {
+    fn an_event_comes_out_as_soon_as_it_is_there_however_large_it_is() {
+        let numbers: String = (0..40_000).map(|number| format!("{} ", number * 7919 % 65_537)).collect();
+        let events = ["one", "two", &numbers, &"three".repeat(50_000), "four"].map(|data| format!("data: {data}\n\n"));
         for coding in ["gzip", "deflate", "br", "zstd"] {
             let mut decoder = stream(coding);
-            for (piece, event) in coded(coding).into_iter().zip(["data: one\n\n", "data: two\n\n"]) {
-                let out = decoder.take(piece.into(), 1024).map_err(|_| coding).unwrap();
-                assert_eq!(out, event, "{coding}");
+            for (piece, event) in coded(coding, &events).into_iter().zip(&events) {
+                let out = decoder.take(piece.into(), 1 << 20).map_err(|_| coding).unwrap();
+                assert!(out == *event, "{coding}: {} of {} bytes", out.len(), event.len());
             }
         }
         assert_eq!(stream("identity").take("x".into(), 0).map_err(|_| ()).unwrap(), "x");

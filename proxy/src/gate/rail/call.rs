@@ -5,7 +5,7 @@
 //! can't be parsed strictly but has the words is refused: `{"method":"eth_chainId","method":"eth_sendRawTransaction"}` is read differently
 //! by different nodes.
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 use tollgate_policy::Reason;
 
 use super::list::{List, Match, MethodEntry};
@@ -15,7 +15,7 @@ use crate::x402::carriers::{A2A_PAYMENT, Carried, MAX_DEPTH, MCP_PAYMENT, Sought
 use crate::x402::json::{Documents, Object, Value};
 use crate::x402::refusal::PaymentRefusal;
 use crate::x402::traces::{self, Trace};
-use crate::x402::words::{WordAt, Words, without_escapes};
+use crate::x402::words::{Words, without_escapes};
 
 /// What a word in a body announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +26,6 @@ enum Word {
     Method,
     /// Something that may hide one of the others: base64.
     Hidden,
-    /// The beginning of an escape of an ASCII character, which may be one of another word's.
-    Escape,
 }
 
 /// The words that cause a closer look.
@@ -35,6 +33,8 @@ enum Word {
 pub struct Triggers {
     search: Words,
     kinds: Vec<Word>,
+    /// What an escape begins with that may be of ASCII.
+    escape: Finder<'static>,
     /// What the words are made of, and escapes themselves: a bit for each character of ASCII.
     letters: u128,
 }
@@ -61,8 +61,6 @@ const PAYMENT_WORDS: [&str; 14] = [
 impl Triggers {
     pub(super) fn new(list: &List) -> Result<Self, RailsError> {
         let payment = PAYMENT_WORDS.map(|word| (word.to_owned(), Word::Payment));
-        // JSON may escape any character; only escapes of printable ASCII can hide a word.
-        let escapes = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"].map(|escape| (escape.to_owned(), Word::Escape));
         let encoded = traces::encoded_words().into_iter().chain(traces::transaction_words());
         let encoded = encoded.map(|word| (word, Word::Hidden));
         let methods = list.methods.iter().map(|entry| {
@@ -80,36 +78,36 @@ impl Triggers {
         });
         let words: Vec<(String, Word)> = payment.into_iter().chain(encoded).chain(methods).collect();
         let letters = words.iter().flat_map(|(word, _)| word.bytes()).chain(*b"\\%");
-        let letters = letters.fold(0, |letters, byte| letters | bit(byte));
-        let (patterns, kinds): (Vec<String>, Vec<Word>) = words.into_iter().chain(escapes).unzip();
+        let letters = letters.fold(0, |letters, byte| letters | 1 << (byte & 127));
+        let (patterns, kinds): (Vec<String>, Vec<Word>) = words.into_iter().unzip();
         let search = Words::new(&patterns).map_err(|error| RailsError::BuiltIn(error.to_string()))?;
-        Ok(Triggers { search, kinds, letters })
+        Ok(Triggers {
+            search,
+            kinds,
+            escape: Finder::new("\\u00"),
+            letters,
+        })
     }
 
     /// Whether a body has to be read.
     pub(super) fn any(&self, body: &[u8]) -> bool {
-        self.search.any_that(body, |found| {
-            self.kinds.get(found.word) != Some(&Word::Escape) || self.may_hide(body, found)
-        })
+        self.search.any(body) || self.is_escaped(body)
     }
 
-    /// Whether an escape can be of a letter of some word. Writers that make JSON safe for HTML escape `<`, `>`, `&`, which are in none.
-    fn may_hide(&self, body: &[u8], found: WordAt) -> bool {
-        let code = body
-            .get(found.start + 4..found.start + 6)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        let letter = code.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        letter.is_none_or(|letter| self.letters & bit(letter) != 0)
+    /// Whether a letter of some word is escaped: JSON may escape any character. Writers that make it safe for HTML escape `<`, `>` and `&`,
+    /// which are in none.
+    fn is_escaped(&self, body: &[u8]) -> bool {
+        let digit = |at: usize| body.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        self.escape.find_iter(body).any(|at| match (digit(at + 4), digit(at + 5)) {
+            (Some(high @ 2..=7), Some(low)) => self.letters & 1 << (high * 16 + low) != 0,
+            (Some(2..=7), None) => true,
+            _ => false,
+        })
     }
 
     fn has(&self, body: &[u8], kind: Word) -> bool {
         self.search.each(body).any(|found| self.kinds.get(found.word) == Some(&kind))
     }
-}
-
-/// Of a character of ASCII.
-const fn bit(byte: u8) -> u128 {
-    1 << (byte & 127)
 }
 
 impl Rails {
