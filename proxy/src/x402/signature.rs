@@ -3,10 +3,6 @@
 use std::fmt;
 
 use k256::ecdsa::{RecoveryId, Signature as EcdsaSignature, VerifyingKey};
-use k256::elliptic_curve::PrimeField;
-use k256::elliptic_curve::ops::{Invert, LinearCombination, Reduce};
-use k256::elliptic_curve::point::DecompressPoint;
-use k256::{AffinePoint, ProjectivePoint, Scalar, U256};
 use sha3::{Digest, Keccak256};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -92,23 +88,7 @@ impl Signature {
 
     /// The address whose key made this signature over the digest, if any did.
     pub fn recover(&self, digest: &[u8; 32]) -> Option<EvmAddress> {
-        address_of(&self.key(digest)?)
-    }
-
-    /// SEC 1 section 4.1.6, for the one x that r stands for here. The library's own function then verifies the signature by the key that it has
-    /// found, which it was calculated from: that can't fail, and costs as much again.
-    fn key(&self, digest: &[u8; 32]) -> Option<VerifyingKey> {
-        let (r, s) = self.rs.split_scalars();
-        let z = <Scalar as Reduce<U256>>::reduce_bytes(&(*digest).into());
-        let point: Option<AffinePoint> = AffinePoint::decompress(&r.to_repr(), u8::from(self.v.is_y_odd()).into()).into();
-        let inverse = *r.invert();
-        let key = ProjectivePoint::lincomb(
-            &ProjectivePoint::GENERATOR,
-            &-(inverse * z),
-            &ProjectivePoint::from(point?),
-            &(inverse * *s),
-        );
-        VerifyingKey::from_affine(key.into()).ok()
+        address_of(&VerifyingKey::recover_from_prehash(digest, &self.rs, self.v).ok()?)
     }
 }
 

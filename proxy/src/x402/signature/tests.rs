@@ -1,6 +1,4 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-use k256::ecdsa::SigningKey;
-use proptest::prelude::*;
 use ruint::aliases::U256;
 
 use super::*;
@@ -31,25 +29,5 @@ fn a_second_spelling_of_a_signature_is_refused() {
         (&format!("0x{}1b", "ff".repeat(64)), SignatureError::NotCanonical),
     ] {
         assert_eq!(Signature::parse(text).map(|_| ()), Err(error), "{text}");
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
-
-    // Signed by the key or made up: the library, which verifies besides, finds the same key or none as well.
-    #[test]
-    fn the_key_that_is_found_is_the_one_that_verifies(key in any::<[u8; 32]>(), digest: [u8; 32], other: [u8; 32], r: [u8; 32], odd: bool) {
-        let Ok(key) = SigningKey::from_slice(&key) else { return Ok(()) };
-        let (rs, v) = key.sign_prehash_recoverable(&digest).unwrap();
-        let (_, s) = rs.split_bytes();
-        let signed = Signature { rs, v };
-        prop_assert_eq!(signed.recover(&digest), address_of(key.verifying_key()));
-        let made_up = Signature::from_parts(r, s.into(), odd).ok();
-        for (signature, digest) in [(Some(signed), other), (made_up, digest)] {
-            let Some(signature) = signature else { continue };
-            let library = VerifyingKey::recover_from_prehash(&digest, &signature.rs, signature.v).ok();
-            prop_assert_eq!(signature.recover(&digest), library.and_then(|key| address_of(&key)));
-        }
     }
 }
