@@ -45,12 +45,9 @@ impl Sandbox {
         }
         let mut child = process.kill_on_drop(true).spawn().map_err(IsolationError::Broken)?;
         let pid = child.id().ok_or_else(|| IsolationError::Broken(io::ErrorKind::NotFound.into()))?;
-        let accepted = tokio::select! {
-            accepted = tokio::time::timeout(PATIENCE, doors.accept()) => accepted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
-            _ = child.wait() => Err(io::ErrorKind::UnexpectedEof.into()),
-        };
-        let (channel, _) = accepted.map_err(IsolationError::Broken)?;
-        let channel = channel.into_std().map_err(IsolationError::Broken)?;
+        let accepted = tokio::time::timeout(PATIENCE, accept(doors, &mut child)).await;
+        let channel = accepted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let channel = channel.map_err(IsolationError::Broken)?;
         let (channel, listener) = tokio::task::block_in_place(|| take_listener(channel, pid))?;
         Ok((Sandbox { child, channel, pid }, listener))
     }
@@ -66,6 +63,19 @@ impl Sandbox {
         self.channel.write_all(&environment).map_err(IsolationError::Broken)?;
         self.channel.shutdown(Shutdown::Write).map_err(IsolationError::Broken)?;
         Ok(self.child)
+    }
+}
+
+/// The connection of the process, also of one that has said why it cannot go on, and ended.
+async fn accept(doors: UnixListener, child: &mut Child) -> io::Result<UnixStream> {
+    tokio::select! {
+        accepted = doors.accept() => return accepted?.0.into_std(),
+        _ = child.wait() => {}
+    }
+    // It connected before it ended, if it did.
+    match doors.into_std()?.accept() {
+        Ok((channel, _)) => Ok(channel),
+        Err(_) => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
