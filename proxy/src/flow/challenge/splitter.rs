@@ -219,7 +219,9 @@ pub(in crate::flow) fn data(event: &[u8]) -> Cow<'_, [u8]> {
 pub(in crate::flow) fn with_data(event: &[u8], data: &str) -> Bytes {
     let mut out = BytesMut::with_capacity(event.len());
     for line in lines(event) {
-        if !line.is_empty() && !line.iter().any(|byte| is_soft_end(*byte)) && data_of(line).is_none() {
+        // A mark that comes to stand at the very beginning is one, and what follows it a line of its own.
+        let other = !line.is_empty() && !line.starts_with(MARK) && !line.iter().any(|byte| is_soft_end(*byte));
+        if other && data_of(line).is_none() {
             out.extend_from_slice(line);
             out.extend_from_slice(b"\n");
         }
@@ -313,6 +315,8 @@ mod tests {
     fn an_event_keeps_all_but_its_data() {
         let event = b"event: message\r\ndata: old\r\nid: 7\r\ndata: older\r\n\r\n";
         assert_eq!(with_data(event, "new\nest"), "event: message\nid: 7\ndata: new\ndata: est\n\n");
+        let hiding = b": \x0bdata: \n\xef\xbb\xbfdata: other\ndata: old\n\n";
+        assert_eq!(with_data(hiding, "new"), "data: new\n\n");
     }
 
     proptest! {
