@@ -143,6 +143,18 @@ mod tests {
         StreamDecoder::of(&HeaderMap::from_iter([(header::CONTENT_ENCODING, coding.parse().unwrap())])).unwrap()
     }
 
+    #[derive(Clone, Default)]
+    struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
     /// The events, each flushed by its server.
     fn coded(coding: &str, events: &[String]) -> Vec<Vec<u8>> {
         let each = |encoder: &mut dyn Write, taken: &dyn Fn() -> Vec<u8>| {
@@ -153,17 +165,6 @@ mod tests {
             });
             flushed.collect()
         };
-        #[derive(Clone, Default)]
-        struct Shared(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
-        impl Write for Shared {
-            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-                self.0.lock().unwrap().extend_from_slice(bytes);
-                Ok(bytes.len())
-            }
-            fn flush(&mut self) -> std::io::Result<()> {
-                Ok(())
-            }
-        }
         let shared = Shared::default();
         let taken = || std::mem::take(&mut *shared.0.lock().unwrap());
         let level = flate2::Compression::fast();
@@ -177,7 +178,8 @@ mod tests {
 
     #[test]
     fn an_event_comes_out_as_soon_as_it_is_there_however_large_it_is() {
-        let numbers: String = (0..40_000).map(|number| format!("{} ", number * 7919 % 65_537)).collect();
+        let numbers: Vec<String> = (0..40_000).map(|number| (number * 7919 % 65_537).to_string()).collect();
+        let numbers = numbers.join(" ");
         let events = ["one", "two", &numbers, &"three".repeat(50_000), "four"].map(|data| format!("data: {data}\n\n"));
         for coding in ["gzip", "deflate", "br", "zstd"] {
             let mut decoder = stream(coding);
