@@ -85,6 +85,9 @@ impl Settlement {
     }
 
     fn read(document: &[u8]) -> Option<Self> {
+        if !document.trim_ascii_start().starts_with(b"{") {
+            return None; // serde takes an array for an object without names
+        }
         let Document {
             success,
             transaction,

@@ -48,6 +48,7 @@ fn what_sellers_say_is_understood_and_nothing_more() {
             Some(failed),
         ),
         (r#"{"success":true}"#.to_owned(), Some(settled(None, None))),
+        ("[true]".to_owned(), None),
         (
             r#"{"success":true,"transaction":7,"amount":7}"#.to_owned(),
             Some(settled(None, None)),
