@@ -42,7 +42,7 @@ fn unpaid(fields: usize) -> HeaderMap {
         "Bearer {}.{}.{}",
         "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9",
         "eyJzdWIiOiIxMjM0NTY3ODkw".repeat(20),
-        "dBjftJeZ4CVPmB92K27uhbUJU1p1".repeat(12)
+        "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".repeat(8)
     );
     let cookie = "session=QUJDREVGR0hJSktM; _ga=GA1.1.1234567890; ".repeat(20);
     let all = [

@@ -18,8 +18,6 @@ pub(in crate::flow) struct Splitter {
     line: usize,
     /// Whether the event that has begun has data.
     data: bool,
-    /// How `line` stands in its line.
-    at: Place,
     /// The last line ended in CR at the end of what was there; a LF may still belong to it.
     after_cr: bool,
     /// What is held is no longer the beginning, where a byte order mark may stand.
@@ -28,18 +26,6 @@ pub(in crate::flow) struct Splitter {
 
 /// Passes by itself: only at the very beginning it belongs to no line.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
-
-/// Where in a line something begins.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
-    /// At its start.
-    #[default]
-    Start,
-    /// After a soft end.
-    Within,
-    /// Behind what holds no data and has passed already; so does the rest.
-    Passing,
-}
 
 /// What comes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,53 +70,30 @@ impl Splitter {
         }
         while let Some(end) = self.line_end() {
             let line = self.held.get(self.line..end).unwrap_or_default();
-            let empty = line.is_empty() && self.at == Place::Start;
-            let passing = self.at == Place::Passing;
-            self.data |= !passing && is_data(line);
+            let empty = line.is_empty();
+            self.data |= is_data(line);
             self.scanned = end + 1;
-            self.at = match self.held.get(end) {
-                Some(b'\r') => {
-                    match self.held.get(self.scanned) {
-                        Some(b'\n') => self.scanned += 1,
-                        Some(_) => {}
-                        None => self.after_cr = true,
-                    }
-                    Place::Start
+            if self.held.get(end) == Some(&b'\r') {
+                match self.held.get(self.scanned) {
+                    Some(b'\n') => self.scanned += 1,
+                    Some(_) => {}
+                    None => self.after_cr = true,
                 }
-                Some(b'\n') | None => Place::Start,
-                Some(_) => Place::Within,
-            };
-            self.line = self.scanned;
-            // Held with what follows, the end of a line whose beginning has passed would be read as a line of its own.
-            if passing && self.at == Place::Start {
-                return Some(Part::Passing(self.cut(self.scanned)));
             }
+            self.line = self.scanned;
             if empty {
                 let data = std::mem::take(&mut self.data);
                 let ended = self.cut(self.scanned);
                 return Some(if data { Part::Event(ended) } else { Part::Passing(ended) });
             }
         }
-        if self.data {
-            return None;
-        }
-        // Lines of an event without data so far, and of the last one what has come of it if it can hold none.
-        let begun = self.held.get(self.line..).unwrap_or_default();
-        if !may_become_data(begun) {
-            self.at = Place::Passing;
-        }
-        let end = if self.at == Place::Passing { self.held.len() } else { self.line };
-        (end > 0).then(|| Part::Passing(self.cut(end)))
+        // Whole lines of an event without data so far. Half a line stays: what it is depends on where a client ends it.
+        (!self.data && self.line > 0).then(|| Part::Passing(self.cut(self.line)))
     }
 
     fn line_end(&mut self) -> Option<usize> {
         let new = self.held.get(self.scanned..).unwrap_or_default();
-        let end = if self.data {
-            memchr::memchr2(b'\n', b'\r', new)
-        } else {
-            new.iter().position(|byte| matches!(byte, b'\n' | b'\r') || is_soft_end(*byte))
-        };
-        let end = end.map(|at| self.scanned + at);
+        let end = memchr::memchr2(b'\n', b'\r', new).map(|at| self.scanned + at);
         self.scanned = end.unwrap_or(self.held.len());
         end
     }
@@ -138,7 +101,7 @@ impl Splitter {
     /// What is left at the end of the stream. Clients drop an event that was not ended; not all of them do.
     pub(in crate::flow) fn rest(&mut self) -> Option<Part> {
         let last = self.held.get(self.line..).unwrap_or_default();
-        let data = self.data || (self.at != Place::Passing && is_data(last));
+        let data = self.data || is_data(last);
         let all = self.held.len();
         (all > 0).then(|| {
             let rest = self.cut(all);
@@ -163,23 +126,23 @@ fn is_soft_end(byte: u8) -> bool {
     matches!(byte, 0x0B | 0x0C | 0x1C..=0x1E | 0x85 | 0xA8 | 0xA9)
 }
 
-/// Whether a line is one of data, also to a client that reads names of fields leniently.
+/// Whether a line is one of data, or has one in it.
 fn is_data(line: &[u8]) -> bool {
-    data_of(line).is_some()
+    data_in(line).next().is_some()
 }
 
-/// Whether the beginning of a line may turn out to be one of data.
-fn may_become_data(line: &[u8]) -> bool {
-    let line = line.trim_ascii_start();
-    let (name, rest) = line.split_at(line.len().min(4));
-    let named = b"data".get(..name.len()).is_some_and(|data| data.eq_ignore_ascii_case(name));
-    named && matches!(rest.trim_ascii_start().first(), None | Some(b':'))
+/// What a line adds to its event's data: its value, or the values of what a soft end makes lines of their own in one that has none.
+fn data_in(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let data = data_of(line);
+    let hidden = line.split(|byte| is_soft_end(*byte)).skip(1).filter(move |_| data.is_none());
+    data.into_iter().chain(hidden.filter_map(data_of))
 }
 
-/// What a line adds to its event's data.
+/// The value of a line of data, also to a client that reads names of fields leniently.
 fn data_of(line: &[u8]) -> Option<&[u8]> {
-    let line = line.trim_ascii_start();
-    let (name, value) = line.split_at_checked(4)?;
+    // Other white space is a soft end.
+    let blanks = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let (name, value) = line.get(blanks..)?.split_at_checked(4)?;
     if !name.eq_ignore_ascii_case(b"data") {
         return None;
     }
@@ -205,11 +168,7 @@ fn lines(event: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// An event's data: its lines of data, joined.
 pub(in crate::flow) fn data(event: &[u8]) -> Cow<'_, [u8]> {
-    let mut all = lines(event).flat_map(|line| {
-        let data = data_of(line);
-        let hidden = line.split(|byte| is_soft_end(*byte)).skip(1).filter(move |_| data.is_none());
-        data.into_iter().chain(hidden.filter_map(data_of))
-    });
+    let mut all = lines(event).flat_map(data_in);
     let first = all.next().unwrap_or_default();
     let mut joined = Cow::Borrowed(first);
     for line in all {
@@ -307,16 +266,16 @@ mod tests {
         splitter.feed(b"\ndata: y");
         assert_eq!(splitter.next_part(), Some(Part::Event(Bytes::from_static(b"data: x\n\n"))));
         assert_eq!(splitter.next_part(), None);
-        // What is no stream of events at all, too.
-        let mut splitter = Splitter::default();
-        for piece in [&b"hello"[..], b" world", b"data: no", b"\n", b": c", b"\ndatabase"] {
+        // What is no stream of events at all, too, line by line.
+        splitter = Splitter::default();
+        for (piece, passed) in [
+            (&b"hello"[..], None),
+            (b" data: no\r", Some(&b"hello data: no\r"[..])),
+            (b"\n", Some(b"\n")),
+        ] {
             splitter.feed(piece);
-            let passed: Vec<Part> = std::iter::from_fn(|| splitter.next_part()).collect();
-            let bytes = passed.iter().flat_map(|part| match part {
-                Part::Passing(bytes) => bytes.to_vec(),
-                Part::Event(event) => panic!("{event:?} is an event"),
-            });
-            assert_eq!(bytes.collect::<Vec<u8>>(), piece);
+            let expected = passed.map(|bytes| Part::Passing(Bytes::from_static(bytes)));
+            assert_eq!(splitter.next_part(), expected, "{piece:?}");
         }
     }
 
@@ -337,10 +296,30 @@ mod tests {
         assert_eq!(&data(event)[..], b"b");
     }
 
+    #[test]
+    fn data_after_soft_ends_is_found_however_much_of_its_line_came_before() {
+        for text in [
+            ": c\u{2028}data: a\u{2028}data: b\n\n",
+            ": c\u{c}data: a\u{c}data: b\n\n",
+            "\u{c}data: a\u{b}data: b\r\r",
+        ] {
+            for step in 1..text.len() {
+                let pieces: Vec<&[u8]> = text.as_bytes().chunks(step).collect();
+                let found: Vec<Part> = parts(&pieces).into_iter().filter(|part| matches!(part, Part::Event(_))).collect();
+                let [Part::Event(event)] = found.as_slice() else {
+                    panic!("{text:?} by {step}: {found:?}")
+                };
+                let data = String::from_utf8_lossy(&data(event)).into_owned();
+                let lines: Vec<&str> = data.split('\n').map(|line| line.trim_end_matches('\u{fffd}')).collect();
+                assert_eq!(lines, ["a", "b"], "{text:?} by {step}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn it_makes_no_difference_how_a_stream_is_cut(
-            text in r"\u{feff}?(data: [ab]{0,3}|: c|id: 1|event|dat|e\x0bdata: a|\x0b|)((\n|\r|\r\n)(data: [ab]{0,3}|: c|id: 1|event| Data|datas|\u{feff}data: a|)){0,12}",
+            text in r"\u{feff}?(data: [ab]{0,3}|: c|id: 1|event|dat|e\x0bdata: a|\x0b|: c\u{2028}data: a|)((\n|\r|\r\n)(data: [ab]{0,3}|: c|id: 1|event| Data|datas|\x0cdata: b|\u{feff}data: a|)){0,12}",
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         ) {
             let bytes = text.as_bytes();

@@ -2,6 +2,8 @@
 //!
 //! Other bytes are not taken for one by chance, as every length in a transaction has to come out even.
 
+use num_bigint::BigUint;
+
 use super::text::{SHORTEST, encoded_at};
 use crate::x402::base64::{decode_tolerant, is_base64};
 use crate::x402::solana::TokenProgram;
@@ -53,11 +55,14 @@ pub(crate) fn may_be_in_base58(text: &[u8]) -> bool {
 
 /// Whether a run of base58 is one.
 pub(super) fn in_base58(text: &[u8]) -> bool {
-    let mut bytes = [0; MAX_BYTES];
-    runs(text).any(|run| {
-        let length = bs58::decode(run).onto(&mut bytes[..]);
-        length.is_ok_and(|length| bytes.get(..length).is_some_and(is_signed))
-    })
+    runs(text).any(|run| from_base58(run).is_some_and(|bytes| is_signed(&bytes)))
+}
+
+/// As a number, which is fifty times as fast as byte by byte: a body made of nothing but such runs must not cost seconds. Leading zero
+/// bytes are lost; no transaction has any, as the number of its signatures comes first.
+fn from_base58(run: &[u8]) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = run.iter().filter_map(|byte| base58_digit(*byte)).collect();
+    BigUint::from_radix_be(&digits, 58).map(|number| number.to_bytes_be())
 }
 
 /// Runs of base58 of a transaction's length. Where every run that is long enough would have to pass is looked at first, so that most of a
@@ -81,7 +86,19 @@ fn runs(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Of Bitcoin's alphabet, which is Solana's.
-fn is_base58(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l')
+/// Of Bitcoin's alphabet, which is Solana's: digits, capitals and small letters but for `0`, `O`, `I` and `l`.
+const fn base58_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'1'..=b'9' => Some(byte - b'1'),
+        b'A'..=b'H' => Some(byte - b'A' + 9),
+        b'J'..=b'N' => Some(byte - b'J' + 17),
+        b'P'..=b'Z' => Some(byte - b'P' + 22),
+        b'a'..=b'k' => Some(byte - b'a' + 33),
+        b'm'..=b'z' => Some(byte - b'm' + 44),
+        _ => None,
+    }
+}
+
+const fn is_base58(byte: u8) -> bool {
+    base58_digit(byte).is_some()
 }
