@@ -11,6 +11,7 @@ mod git;
 mod graphql;
 mod matrix;
 mod mcp;
+mod mcp_matrix;
 mod mcp_paid;
 mod mpp;
 mod plain;
