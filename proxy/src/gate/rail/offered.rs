@@ -11,7 +11,8 @@ use super::list::SchemeEntry;
 use super::scheme::matches;
 use super::{RailHit, Rails};
 use crate::x402::carriers::MAX_DEPTH;
-use crate::x402::json::{self, Object, Value};
+use crate::x402::json::{self, Value};
+use crate::x402::traces::is_mpp;
 use crate::x402::words::without_escapes;
 
 /// Under which an MCP server asks in the `_meta` of a result.
@@ -185,10 +186,6 @@ fn speaks_of_mpp(answer: &[u8]) -> bool {
     let plain = without_escapes(answer);
     let has = |word: &[u8]| memmem::find(&plain, word).is_some();
     has(MPP_REQUIRED.as_bytes()) || (has(b"\"challenges\"") && has(b"\"intent\""))
-}
-
-fn is_mpp(challenge: &Object<'_>) -> bool {
-    ["method", "intent", "request"].iter().all(|name| challenge.has(name))
 }
 
 #[cfg(test)]
