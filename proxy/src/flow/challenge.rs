@@ -2,8 +2,8 @@
 //!
 //! In: an answer with status 402 or 412, or one to JSON-RPC calls, whose head is here. Out: the answer as the client may see it (options
 //! that would be refused are taken out, and offers to be paid by a rail; what has been read of its body is in [`Sent::read`]), or a denial if
-//! nothing is left that may be paid; for a stream of events, what screens it. Every x402 client signs what a readable challenge asks for, at once and unattended; one
-//! that never sees it has signed nothing that could leak.
+//! nothing is left that may be paid; for a stream of events, what screens it. Every x402 client signs what a readable challenge asks for, at
+//! once and unattended; one that never sees it has signed nothing that could leak.
 
 mod events;
 mod rpc;
