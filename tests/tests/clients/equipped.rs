@@ -100,6 +100,7 @@ fn script(world: &Exec, place: &Path, base: &str, text: &str) -> Command {
         .env("CLIENTS", folder())
         .env("HOME", place)
         .env("NO_COLOR", "1")
+        .env("DENO_NO_UPDATE_CHECK", "1")
         .env("TOLLGATE_LOG", "error");
     // Rustup finds its toolchains by the home directory, unless it is told.
     for (name, folder) in [("RUSTUP_HOME", ".rustup"), ("GOCACHE", ".cache/go-build")] {
@@ -219,6 +220,13 @@ async fn node_deno_and_bun() {
             allowed: "200 on the shelf: /open/a",
             denied: REASON,
             refused: "statusCode: 403",
+        },
+        Client {
+            name: "Node, undici",
+            script: "$CLIENTS/node_modules/node-linux-*/bin/node $CLIENTS/gets/undici.mjs $BASE/a",
+            allowed: "200 on the shelf: /open/a",
+            denied: REASON,
+            refused: "Proxy response (403)",
         },
         Client {
             name: "Deno",
@@ -447,12 +455,22 @@ async fn settings_from_before_do_not_come_first() {
     let npm = "printf 'proxy=http://127.0.0.1:9\\nhttps-proxy=http://127.0.0.1:9\\ncafile=/etc/hostname\\n' > .npmrc
 npm view demo version --registry $BASE/npm/ --fetch-retries 0";
     let cargo = format!("FURTHER='[http]\nproxy = \"127.0.0.1:9\"\ncainfo = \"/etc/hostname\"'\n{CARGO}");
-    let wget = "printf 'https_proxy = http://127.0.0.1:9\\n' > own; SYSTEM_WGETRC=own wget -nv --tries=1 -O- $BASE/a; wget -nv -O- $BASE/a";
-    for (name, text, expected) in [("npm", npm, "1.0.7"), ("cargo", &cargo, "1.0.7"), ("wget", wget, "on the shelf")] {
+    for (name, text, expected) in [("npm", npm, "1.0.7"), ("cargo", &cargo, "1.0.7")] {
         let place = tempfile::tempdir().unwrap();
         let said = said(&run(script(&world, place.path(), &base, text)).await);
         assert!(said.contains(expected), "{name}: {said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settings_of_wget_are_read_besides_ours() {
+    let world = Exec::start(|ports| policy::ruled(ports, &RULES), shelf).await;
+    let place = tempfile::tempdir().unwrap();
+    let base = format!("https://{HOST}:{}/open", world.tls.port());
+    let text = "echo 'header = X-Mine: 1' > .wgetrc; wget -nv --tries=1 -O- $BASE/a";
+    let output = run(script(&world, place.path(), &base, text)).await;
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(world.tls.last().header("x-mine"), Some("1"));
 }
 
 /// Another user of the machine could put roots of their own there.

@@ -37,7 +37,7 @@ pub(super) fn tls(default: &TlsConfig) -> Value {
     section(
         "The certificate authority that is made at every start, and the roots that origins are verified against.",
         json!({
-            "ca_dir": optional_text("The folder that gets `tollgate-ca.pem` and `ca-bundle.pem`; a temporary one when it is left out."),
+            "ca_dir": optional_text("The folder that gets `tollgate-ca.pem`, `ca-bundle.pem` and the other files that clients are told of; a temporary one when it is left out."),
             "leaf_lifetime": lifetime,
             "extra_upstream_roots": {
                 "type": "array",
