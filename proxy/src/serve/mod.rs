@@ -6,6 +6,7 @@
 mod agreement;
 mod assemble;
 mod chain;
+mod credential_sources;
 mod descriptors;
 #[cfg(test)]
 mod forwarding;
@@ -42,6 +43,7 @@ use crate::ingress::{Ingress, ListenError, Listener, Workers};
 use crate::settings::Closer;
 
 pub use chain::ChainSetupError;
+pub use credential_sources::CredentialSources;
 pub use judged::Judged;
 use kill_switch::KillSwitch;
 pub use policy_file::PolicyFile;
@@ -124,6 +126,7 @@ pub struct Tollgate {
     readiness: Arc<Readiness>,
     policy: Arc<PolicyFile>,
     kill_switch: Arc<KillSwitch>,
+    credentials: Arc<CredentialSources>,
     proxy: SocketAddr,
     admin: SocketAddr,
     trust: TrustBundle,
@@ -162,8 +165,10 @@ impl Tollgate {
             engine,
             leaves,
             trust,
+            credentials,
             folder,
         } = assembled;
+        let credentials = Arc::new(CredentialSources::new(credentials, engine.metrics.clone()));
         engine.gate.set_own_addresses(vec![listener.address(), admin_address]);
         let readiness = Arc::new(Readiness::default());
         settings.config.insecure.log();
@@ -212,6 +217,7 @@ impl Tollgate {
             readiness,
             policy,
             kill_switch,
+            credentials,
             proxy,
             admin: admin_address,
             trust,
@@ -243,12 +249,18 @@ impl Tollgate {
         &self.policy
     }
 
-    /// Serves until `end`, watching the policy file and the kill switch; then drains.
+    /// The sources of credentials, to be read again.
+    pub fn credentials(&self) -> &Arc<CredentialSources> {
+        &self.credentials
+    }
+
+    /// Serves until `end`, watching the policy file, the kill switch and the credentials' sources; then drains.
     pub async fn serve_until<T>(self, end: impl Future<Output = T>) -> T {
         let outcome = tokio::select! {
             outcome = end => outcome,
             never = self.policy.clone().watch() => match never {},
             never = self.kill_switch.watch() => match never {},
+            never = self.credentials.watch() => match never {},
         };
         self.drain().await;
         outcome

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Tollgate;
 
-/// SIGTERM and SIGINT drain; SIGHUP loads the policy again.
+/// SIGTERM and SIGINT drain; SIGHUP loads the policy and takes the credentials again.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -25,13 +25,16 @@ impl Signals {
 
     /// Serves until one of them says stop.
     pub async fn serve(mut self, tollgate: Tollgate) {
-        let policy = tollgate.policy().clone();
+        let (policy, credentials) = (tollgate.policy().clone(), tollgate.credentials().clone());
         let end = async {
             loop {
                 tokio::select! {
                     _ = self.terminate.recv() => return,
                     _ = self.interrupt.recv() => return,
-                    _ = self.hang_up.recv() => tokio::task::block_in_place(|| policy.load()),
+                    _ = self.hang_up.recv() => {
+                        tokio::task::block_in_place(|| policy.load());
+                        credentials.take_all().await;
+                    }
                 }
             }
         };
