@@ -38,14 +38,14 @@ pub(super) struct Assembled {
     pub(super) folder: Option<tempfile::TempDir>,
 }
 
-pub(super) fn assemble(settings: &Settings, clients: Network) -> Result<Assembled, StartError> {
+pub(super) fn assemble(settings: &Settings, clients: Network, authority: Option<&[u8]>) -> Result<Assembled, StartError> {
     let config = &settings.config;
     let Certificates {
         leaves,
         trust,
         roots_pem,
         folder,
-    } = certificates(&config.tls)?;
+    } = certificates(&config.tls, authority)?;
     let resolver = resolver(config);
     let proxy = upstream_proxy(&config.upstream, &roots_pem, &resolver)?;
     let connector = connector::connector(&roots_pem, proxy, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
