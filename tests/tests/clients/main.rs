@@ -7,6 +7,7 @@
 )]
 
 mod curl;
+mod equipped;
 mod git;
 mod graphql;
 mod matrix;
