@@ -2,6 +2,7 @@
 //!
 //! With `ingress` and `flow` the only rooms that know pingora's types.
 
+pub(crate) mod chunks;
 pub mod connector;
 pub mod destination;
 pub mod dial;

@@ -19,6 +19,8 @@ use pingora::protocols::{
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::chunks::{ChunkError, ChunkWatch};
+
 /// Bytes that a lazy wire holds before it writes of its own accord.
 pub(crate) const CORK: usize = 16 << 10;
 
@@ -106,6 +108,8 @@ pub(crate) struct Wire {
     out: Vec<u8>,
     sent: usize,
     dirty: bool,
+    /// Looks at what is read, while that is a chunked body.
+    watch: Option<ChunkWatch>,
 }
 
 impl Wire {
@@ -118,12 +122,23 @@ impl Wire {
             out: Vec::new(),
             sent: 0,
             dirty: false,
+            watch: None,
         }
     }
 
     /// After an upgrade.
     pub(crate) fn make_eager(&mut self) {
         self.pace = Pace::Eager;
+    }
+
+    /// What is read from now on is a chunked body that begins with `early`, or is not chunked.
+    pub(crate) fn expect_chunks(&mut self, early: Option<&[u8]>) -> Result<(), ChunkError> {
+        self.watch = None;
+        let Some(early) = early else { return Ok(()) };
+        let mut watch = ChunkWatch::new();
+        watch.see(early)?;
+        self.watch = Some(watch);
+        Ok(())
     }
 
     fn poll_drain_buffer(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -152,7 +167,15 @@ impl AsyncRead for Wire {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         // A failed drain is not a failed read: a peer that no longer listens may still have answered (an early 413).
         let _ = self.poll_drain(cx);
-        on_transport!(self, io => Pin::new(io).poll_read(cx, buf))
+        let before = buf.filled().len();
+        ready!(on_transport!(self, io => Pin::new(io).poll_read(cx, buf)))?;
+        if let Some(watch) = &mut self.watch {
+            let fresh = buf.filled().get(before..).unwrap_or_default();
+            watch
+                .see(fresh)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -56,6 +56,7 @@ impl Head {
             ));
         }
         check_size(&request.headers, raw, limits)?;
+        check_lengths(&request.headers)?;
         if let Some(raw) = raw {
             check_framing(&request.headers, raw)?;
         }
@@ -125,6 +126,16 @@ fn check_size(headers: &HeaderMap, raw: Option<&[u8]>, limits: &Limits) -> Resul
         ));
     }
     Ok(())
+}
+
+/// Each Content-Length is one number: a list of equal ones (RFC 9110 section 8.6 lets it pass) is a number to one reader, none to the next.
+fn check_lengths(headers: &HeaderMap) -> Result<(), Denial> {
+    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
+    if lengths.all(|length| !length.is_empty() && length.as_bytes().iter().all(u8::is_ascii_digit)) {
+        Ok(())
+    } else {
+        Err(malformed("Content-Length is not one number"))
+    }
 }
 
 /// Framing that two readers could take differently: CL.TE, TE.CL and TE.TE smuggling, and lines that end in a bare LF or hide a CR.

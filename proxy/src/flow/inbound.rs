@@ -18,8 +18,55 @@ pub(crate) enum BodyRule {
     ByFraming,
 }
 
+/// Refuses an answer whose end its client, or a cache between, could look for in another place than we do (response splitting), and one
+/// whose content is coded for the transfer in a way that nobody here undoes.
+pub(crate) fn check_framing(head: &mut ResponseHeader) -> Result<()> {
+    let refused = |why: &'static str| Error::e_explain(ErrorType::InvalidHTTPHeader, why).map_err(Error::into_up);
+    let mut codings = head.headers.get_all(header::TRANSFER_ENCODING).iter();
+    if codings
+        .next()
+        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
+        || codings.next().is_some()
+    {
+        return refused("a transfer coding other than chunked");
+    }
+    let mut lengths = head.headers.get_all(header::CONTENT_LENGTH).iter();
+    if !lengths.all(|length| !length.is_empty() && length.as_bytes().iter().all(u8::is_ascii_digit)) {
+        return refused("a length that is not one number");
+    }
+    let mut lengths = head.headers.get_all(header::CONTENT_LENGTH).iter();
+    if let (Some(first), Some(_)) = (lengths.next().cloned(), lengths.next()) {
+        // pingora has made sure that all are the same number.
+        head.insert_header(header::CONTENT_LENGTH, first)?;
+    }
+    Ok(())
+}
+
 /// Makes an origin's head fit the client's connection.
 pub(crate) fn inbound(head: &mut ResponseHeader, client: Version, body: BodyRule) -> Result<()> {
+    strip(head)?;
+    if client == Version::HTTP_2 {
+        return Ok(());
+    }
+    head.set_version(Version::HTTP_11);
+    if client == Version::HTTP_11 && body == BodyRule::ByFraming && !head.headers.contains_key(header::CONTENT_LENGTH) {
+        head.insert_header(header::TRANSFER_ENCODING, "chunked")?;
+    } else {
+        head.remove_header(&header::TRANSFER_ENCODING);
+    }
+    Ok(())
+}
+
+/// Makes an interim head (1xx) fit a HTTP/1.1 client: it has no content (RFC 9110 section 15.2), whatever it says.
+pub(crate) fn interim(head: &mut ResponseHeader) -> Result<()> {
+    strip(head)?;
+    head.remove_header(&header::CONTENT_LENGTH);
+    head.remove_header(&header::TRANSFER_ENCODING);
+    head.set_version(Version::HTTP_11);
+    Ok(())
+}
+
+fn strip(head: &mut ResponseHeader) -> Result<()> {
     if head.headers.contains_key(header::CONNECTION) {
         let names = nominated(&head.headers).map_err(|denial| Error::explain(ErrorType::InvalidHTTPHeader, denial.detail))?;
         for name in &names {
@@ -33,15 +80,6 @@ pub(crate) fn inbound(head: &mut ResponseHeader, client: Version, body: BodyRule
     head.remove_header("alt-svc");
     // Only Tollgate itself says why it refused.
     head.remove_header(REASON_FIELD);
-    if client == Version::HTTP_2 {
-        return Ok(());
-    }
-    head.set_version(Version::HTTP_11);
-    if client == Version::HTTP_11 && body == BodyRule::ByFraming && !head.headers.contains_key(header::CONTENT_LENGTH) {
-        head.insert_header(header::TRANSFER_ENCODING, "chunked")?;
-    } else {
-        head.remove_header(&header::TRANSFER_ENCODING);
-    }
     Ok(())
 }
 
@@ -70,6 +108,49 @@ mod tests {
         let mut bodyless = close_delimited();
         inbound(&mut bodyless, Version::HTTP_11, BodyRule::Never).unwrap();
         assert!(!bodyless.headers.contains_key("transfer-encoding"));
+    }
+
+    #[test]
+    fn an_interim_answer_has_no_content_and_no_word_of_ours() {
+        let mut hints = head(
+            103,
+            &[
+                ("Link", "</a.css>; rel=preload"),
+                ("Content-Length", "6"),
+                ("Transfer-Encoding", "chunked"),
+                ("Connection", "close, X-Hop"),
+                ("X-Hop", "1"),
+                ("Alt-Svc", "h3=\":443\""),
+                ("X-Tollgate-Reason", "host_not_allowed"),
+            ],
+        );
+        interim(&mut hints).unwrap();
+        let names: Vec<&str> = hints.headers.keys().map(http::HeaderName::as_str).collect();
+        assert_eq!(names, ["link"]);
+    }
+
+    #[test]
+    fn an_answer_has_one_framing_or_none() {
+        for (fields, expected) in [
+            (&[][..], Some(None)),
+            (&[("Content-Length", "2")], Some(Some("2"))),
+            (&[("Content-Length", "2"), ("Content-Length", "2")], Some(Some("2"))),
+            (&[("Transfer-Encoding", "Chunked")], Some(None)),
+            (&[("Content-Length", "2, 2")], None),
+            (&[("Content-Length", "+2")], None),
+            (&[("Content-Length", "")], None),
+            (&[("Transfer-Encoding", "gzip, chunked")], None),
+            (&[("Transfer-Encoding", "identity")], None),
+            (&[("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "chunked")], None),
+        ] {
+            let mut answer = head(200, fields);
+            let length = check_framing(&mut answer).ok().map(|()| {
+                let lengths: Vec<_> = answer.headers.get_all("content-length").iter().collect();
+                assert!(lengths.len() < 2, "{fields:?}");
+                lengths.first().map(|length| length.to_str().unwrap())
+            });
+            assert_eq!(length, expected, "{fields:?}");
+        }
     }
 
     #[test]

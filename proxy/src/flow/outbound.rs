@@ -7,7 +7,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Version};
 use pingora::http::RequestHeader;
 use pingora::protocols::http::authority::validate_request_authority;
-use pingora::{Error, ErrorType, OrErr, Result};
+use pingora::{Error, ErrorType, OkOrErr, OrErr, Result};
 
 use super::head::{Head, nominated};
 
@@ -162,13 +162,32 @@ fn frame(out: &mut RequestHeader, request: &RequestHeader, framing: Framing, pro
                 out.insert_header(header::CONTENT_LENGTH, length)?;
             }
         }
-        Framing::Relayed if protocol == OriginProtocol::Http2 => drop(out.remove_header(&header::TRANSFER_ENCODING)),
+        Framing::Relayed if protocol == OriginProtocol::Http2 => {
+            out.remove_header(&header::TRANSFER_ENCODING);
+            one_length(out)?;
+        }
         Framing::Relayed if !out.headers.contains_key(header::CONTENT_LENGTH) => {
             out.insert_header(header::TRANSFER_ENCODING, "chunked")?;
         }
-        Framing::Relayed => {}
+        Framing::Relayed => one_length(out)?,
     }
     Ok(())
+}
+
+/// Several fields with one number become one, without zeros before it that some reader would take for the mark of octal.
+fn one_length(out: &mut RequestHeader) -> Result<()> {
+    let mut lengths = out.headers.get_all(header::CONTENT_LENGTH).iter();
+    let Some(first) = lengths.next() else { return Ok(()) };
+    let digits = first.as_bytes();
+    if lengths.next().is_none() && (digits == b"0" || !digits.starts_with(b"0")) {
+        return Ok(());
+    }
+    let number: u64 = first
+        .to_str()
+        .ok()
+        .and_then(|digits| digits.parse().ok())
+        .or_err(ErrorType::InvalidHTTPHeader, "a length that is no number")?;
+    out.insert_header(header::CONTENT_LENGTH, number)
 }
 
 fn has_body_framing(headers: &HeaderMap) -> bool {

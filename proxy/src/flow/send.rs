@@ -12,6 +12,7 @@ use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 use super::body::{Reservation, Scan};
 use super::failure::Failure;
 use super::head::Head;
+use super::inbound::{check_framing, interim};
 use super::outbound::{Framing, OriginProtocol, is_websocket, outbound, set_target};
 use super::payment::Paid;
 use super::upload::{Body, Upload};
@@ -24,6 +25,9 @@ use crate::settings::Limits;
 
 /// How long an answer is waited for when sending the request has failed: a 413 or 401 may be on its way.
 const LATE_ANSWER: Duration = Duration::from_secs(1);
+
+/// Interim answers to one request. A service that tells of its progress every few seconds stays far below.
+const MOST_INTERIMS: usize = 200;
 
 /// Once on a connection that turns out to be dead, once on one whose origin wants HTTP/1.1, once on that.
 const MOST_ATTEMPTS: usize = 3;
@@ -141,14 +145,14 @@ impl Sending<'_> {
         }
         let writer = session.write_head(head, after).await?;
         let mut upload = Upload::new(writer, with_signature.as_ref().unwrap_or(self.body), self.scan.take());
-        let mut failed = None;
+        let (mut failed, mut interims) = (None, 0);
         if upload.fits_with_head(CORK) {
             // Before the first poll for the answer: polling reads, reading flushes, and the head would leave alone.
             // Nothing is read from the client here.
             failed = upload.step(down).await.err();
         }
         loop {
-            let head = if let Some(error) = failed.take() {
+            let mut head = if let Some(error) = failed.take() {
                 upload.abandon();
                 let late = tokio::time::timeout(LATE_ANSWER, session.head()).await;
                 late.ok().and_then(Result::ok).ok_or(error)?
@@ -167,15 +171,24 @@ impl Sending<'_> {
                 in_time(self.limits.upstream_first_byte, or_gone(down, session.head())).await?
             };
             match head.status.as_u16() {
-                100 => {} // ours to send, and sent
                 101 => return Ok((head, upload)),
-                // pingora's HTTP/2 server session has no way to send interim answers.
                 status if status < 200 => {
-                    if down.req_header().version == Version::HTTP_11 {
+                    interims += 1;
+                    if interims > MOST_INTERIMS {
+                        return Err(Error::explain(ErrorType::InvalidHTTPHeader, "interim answers without end")
+                            .into_up()
+                            .into());
+                    }
+                    // 100 is ours to send, and sent; and pingora's HTTP/2 server session has no way to send any.
+                    if status != 100 && down.req_header().version == Version::HTTP_11 {
+                        interim(&mut head).map_err(pingora::Error::into_up)?;
                         down.write_response_header(head).await.map_err(pingora::Error::into_down)?;
                     }
                 }
-                _ => return Ok((head, upload)),
+                _ => {
+                    check_framing(&mut head)?;
+                    return Ok((head, upload));
+                }
             }
         }
     }

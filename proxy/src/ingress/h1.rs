@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use http::Version;
-use pingora::protocols::Stream;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v1::server::HttpSession;
 use tokio::io::AsyncReadExt;
 use tollgate_policy::Reason;
 
 use super::life::{Drain, revoked};
-use super::request_head::{self, HeadError};
+use super::request_head::{self, Follows, HeadError};
+use crate::egress::wire::Wire;
 use crate::flow::{Connection, Engine, Outcome};
 use crate::gate::Denial;
 
@@ -21,7 +21,7 @@ use crate::gate::Denial;
 const HEAD_BUFFER: usize = 4 << 10;
 
 /// Serves until the client, the rules or a drain end it. `first` bounds the wait for the first request.
-pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, stream: Stream, first: Duration, drain: Drain) {
+pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, stream: Box<Wire>, first: Duration, drain: Drain) {
     let mut draining = pin!(drain.clone().begun());
     let mut draining_newcomers = pin!(drain.clone().begun_for_newcomers());
     let mut newcomer = true;
@@ -43,11 +43,22 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
         }
         (patience, newcomer) = (limits.idle, false);
         // The deadline is for the whole head: a byte at a time (slowloris) does not renew it.
-        match pingora::time::timeout(limits.header_read, request_head::read(&mut stream, &mut prefix, limits)).await {
-            Ok(Ok(())) => {}
+        let follows = match pingora::time::timeout(limits.header_read, request_head::read(&mut stream, &mut prefix, limits)).await {
+            Ok(Ok(follows)) => follows,
             Ok(Err(HeadError::Gone)) => return,
             Ok(Err(HeadError::Refused(denial))) => return engine.refuse_unread(&connection, stream, Some(denial)).await,
             Err(_) => return engine.refuse_unread(&connection, stream, Some(slow())).await,
+        };
+        let early = match follows {
+            Follows::Chunks(here) => prefix.get(prefix.len().saturating_sub(here)..),
+            Follows::Other => None,
+        };
+        if let Err(error) = stream.expect_chunks(early) {
+            let denial = Denial::new(
+                Reason::MalformedRequest,
+                format!("the body is not chunked as it should be: {error}"),
+            );
+            return engine.refuse_unread(&connection, stream, Some(denial)).await;
         }
         let mut session = HttpSession::new(stream);
         session.set_pipelining_enabled(true);
@@ -75,6 +86,7 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
             Outcome::Done => match down.finish().await {
                 Ok(Some(reusable)) => {
                     let (again, pipelined) = reusable.into_parts();
+                    let Ok(again) = again.into_any().downcast() else { return };
                     (stream, prefix) = (again, pipelined.unwrap_or_default());
                 }
                 _ => return,

@@ -32,8 +32,17 @@ fn malformed(why: &str) -> HeadError {
     HeadError::Refused(Denial::new(Reason::MalformedRequest, why))
 }
 
+/// What follows the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// A chunked body, of which so many bytes are in the buffer already, perhaps with requests behind it.
+    Chunks(usize),
+    /// Anything else.
+    Other,
+}
+
 /// Reads until `buffer` holds a whole head that can be parsed as it stands. What lies behind it is the body's.
-pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut, limits: &Limits) -> Result<(), HeadError> {
+pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin), buffer: &mut BytesMut, limits: &Limits) -> Result<Follows, HeadError> {
     let mut looked_at = 0_usize;
     loop {
         skip_empty_lines(buffer);
@@ -80,9 +89,16 @@ fn has_bare_line_feed(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\n', bytes).any(|at| at > 0 && bytes.get(at - 1) != Some(&b'\r'))
 }
 
-fn check(buffer: &mut BytesMut, end: usize, limits: &Limits) -> Result<(), HeadError> {
+fn check(buffer: &mut BytesMut, end: usize, limits: &Limits) -> Result<Follows, HeadError> {
     let head = buffer.get(..end).unwrap_or_default();
-    let fields = memchr::memchr_iter(b'\n', head).count().saturating_sub(2);
+    let (mut lines, mut follows) = (0_usize, Follows::Other);
+    for line_end in memchr::memchr_iter(b'\n', head) {
+        lines += 1;
+        if is_transfer_encoding(head.get(line_end + 1..).unwrap_or_default()) {
+            follows = Follows::Chunks(buffer.len().saturating_sub(end));
+        }
+    }
+    let fields = lines.saturating_sub(2);
     if end > limits.header_bytes || fields > limits.header_count {
         return Err(too_large(limits));
     }
@@ -94,7 +110,13 @@ fn check(buffer: &mut BytesMut, end: usize, limits: &Limits) -> Result<(), HeadE
         *buffer = BytesMut::from(rewritten.as_slice());
         buffer.unsplit(rest);
     }
-    Ok(())
+    Ok(follows)
+}
+
+/// Whether a field begins here that says that the body is chunked; it is refused later if it says anything else.
+fn is_transfer_encoding(bytes: &[u8]) -> bool {
+    const NAME: &[u8] = b"transfer-encoding";
+    matches!(bytes.first(), Some(b't' | b'T')) && bytes.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME))
 }
 
 /// The target of a request line that is exactly `METHOD SP target SP HTTP/1.x` (RFC 9112 section 3).

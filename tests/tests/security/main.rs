@@ -10,3 +10,4 @@
 mod evasions;
 mod rails;
 mod secrets;
+mod smuggling;

@@ -271,3 +271,19 @@ fn a_signature_in_a_path_is_not_written_down() {
     let short = read(Scope::Tunnel(&tunnel()), "GET /v1/models HTTP/1.1\r\nHost: api.example.com\r\n\r\n").unwrap();
     assert_eq!(short.shown_path(), None);
 }
+
+#[test]
+fn a_length_that_is_not_one_number_is_refused() {
+    for (fields, expected) in [
+        ("Content-Length: 5\r\n", Ok("/")),
+        ("Content-Length: 5\r\nContent-Length: 5\r\n", Ok("/")),
+        ("Content-Length: 5, 5\r\n", Err(Reason::MalformedRequest)),
+        ("Content-Length: 5\r\nContent-Length: 5, 5\r\n", Err(Reason::MalformedRequest)),
+        ("Content-Length: \r\n", Err(Reason::MalformedRequest)),
+        ("Content-Length: 5 5\r\n", Err(Reason::MalformedRequest)),
+        ("Content-Length: +5\r\n", Err(Reason::MalformedRequest)),
+    ] {
+        let raw = format!("POST / HTTP/1.1\r\nHost: api.example.com\r\n{fields}\r\n");
+        assert_eq!(in_tunnel(&raw), expected.map(str::to_owned), "{fields:?}");
+    }
+}

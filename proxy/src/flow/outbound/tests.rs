@@ -161,3 +161,26 @@ fn a_websocket_upgrade_is_written_by_us() {
         (vec!["Upgrade"], vec!["websocket"])
     );
 }
+
+#[test]
+fn a_relayed_length_is_one_number_in_one_field() {
+    for fields in [
+        &[("Content-Length", "9")][..],
+        &[("Content-Length", "9"), ("Content-Length", "9")],
+        &[("Content-Length", "09")],
+        &[("Content-Length", "0009"), ("Content-Length", "9")],
+    ] {
+        for protocol in [OriginProtocol::Http1, OriginProtocol::Http2] {
+            let out = outbound(&h1(fields), &head("/x", None), Framing::Relayed, protocol).unwrap();
+            assert_eq!(field(&out, "content-length"), ["9"], "{fields:?}");
+        }
+    }
+    let none = outbound(
+        &h1(&[("Content-Length", "0")]),
+        &head("/x", None),
+        Framing::Relayed,
+        OriginProtocol::Http1,
+    )
+    .unwrap();
+    assert_eq!(field(&none, "content-length"), ["0"]);
+}

@@ -14,7 +14,7 @@ async fn read_all(pieces: &[&str]) -> Result<String, Reason> {
     let outcome = read(&mut near, &mut buffer, &Limits::default()).await;
     writer.await.unwrap();
     match outcome {
-        Ok(()) => Ok(String::from_utf8(buffer.to_vec()).unwrap().lines().next().unwrap().to_owned()),
+        Ok(_) => Ok(String::from_utf8(buffer.to_vec()).unwrap().lines().next().unwrap().to_owned()),
         Err(HeadError::Refused(denial)) => Err(denial.reason),
         Err(HeadError::Gone) => Err(Reason::UpstreamTimeout), // stands for "gone" in these tables
     }
@@ -99,5 +99,34 @@ async fn heads_over_their_limits_are_refused_while_they_are_read() {
         tokio::io::AsyncWriteExt::write_all(&mut far, text.as_bytes()).await.unwrap();
         let outcome = read(&mut near, &mut BytesMut::new(), &Limits::default()).await;
         assert!(matches!(outcome, Err(HeadError::Refused(denial)) if denial.reason == Reason::HeadersTooLarge));
+    }
+}
+
+#[tokio::test]
+async fn chunks_are_announced_with_what_of_them_is_there() {
+    let cases = [
+        ("GET /x HTTP/1.1\r\nHost: a\r\n\r\n", Follows::Other),
+        ("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi", Follows::Other),
+        (
+            "POST /x HTTP/1.1\r\nHost: a\r\nX-Transfer-Encoding: chunked\r\n\r\nhi",
+            Follows::Other,
+        ),
+        (
+            "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+            Follows::Chunks(0),
+        ),
+        (
+            "POST /x HTTP/1.1\r\ntransfer-ENCODING: chunked\r\nHost: a\r\n\r\n2\r\nhi",
+            Follows::Chunks(5),
+        ),
+        (
+            "POST http://A.test/x HTTP/1.1\r\nHost: a.test:80\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi",
+            Follows::Chunks(5),
+        ),
+    ];
+    for (text, expected) in cases {
+        let mut buffer = BytesMut::new();
+        let read = read(&mut text.as_bytes(), &mut buffer, &Limits::default()).await;
+        assert_eq!(read.unwrap(), expected, "{text:?}");
     }
 }
