@@ -7,7 +7,9 @@
 )]
 
 mod crowds;
+mod files;
 mod kill_switch;
+mod neighbours;
 mod restart;
 mod slow;
 mod storm;
