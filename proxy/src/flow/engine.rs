@@ -102,14 +102,14 @@ impl Engine {
         self.refuse_raw(record, &denial, &mut stream).await;
     }
 
-    /// Writes down a HTTP/2 request that was refused before it became one.
-    pub(crate) async fn note_malformed(&self, connection: &Connection) {
+    /// Writes down HTTP/2 streams that were refused before they became requests.
+    pub(crate) async fn note_refused(&self, connection: &Connection, denial: &Denial) {
         let generation = self.gate.rules().generation;
         let mut record = Record::begin(self, &connection.client, generation, connection.adapter(), Protocol::Http2);
         if let Some(tunnel) = connection.tunnel() {
             record.towards(tunnel.authority());
         }
-        record.denied(&Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/2"));
+        record.denied(denial);
         record.finish().await;
     }
 

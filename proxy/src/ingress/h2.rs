@@ -1,17 +1,22 @@
 //! The streams of one HTTP/2 client connection, all in one task: a task per stream costs a fifth more.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v2::server::{H2Accept, HttpSession, default_h2_options, handshake};
 use pingora::protocols::{Digest, Stream};
 
+use tollgate_policy::Reason;
+
 use super::life::{Drain, revoked};
 use crate::flow::{Connection, Engine};
+use crate::gate::Denial;
 use crate::settings::Limits;
 
 /// How long an idle client may ignore a GOAWAY.
@@ -36,9 +41,20 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
     let mut revocation = pin!(revoked(engine.clone(), connection.clone()));
     let digest = Arc::new(Digest::default());
     let mut running = FuturesUnordered::new();
-    let (mut stopping, mut malformed) = (false, 0);
+    let mut abuse = Abuse::default();
+    let mut stopping = false;
     loop {
         let patience = patience(&limits, stopping, running.is_empty());
+        // A reset ends a stream for the protocol, not what it set going here: what runs is counted, or a client that resets each stream at
+        // once has as many under way as it likes (CVE-2023-44487). Streams that wait are kept few by h2 itself.
+        let has_room = running.len() < limits.h2_streams;
+        let next = async {
+            if has_room {
+                return pingora::time::timeout(patience, HttpSession::from_h2_conn(&mut h2, digest.clone())).await;
+            }
+            let _ = poll_fn(|context| h2.poll_closed(context)).await;
+            Ok(Ok(None))
+        };
         let accepted = tokio::select! { biased;
             () = &mut draining, if !stopping => {
                 h2.graceful_shutdown();
@@ -46,19 +62,28 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
                 continue;
             }
             _ = &mut revocation => return,
-            Some(()) = running.next(), if !running.is_empty() => continue,
-            accepted = pingora::time::timeout(patience, HttpSession::from_h2_conn(&mut h2, digest.clone())) => accepted,
+            Some(fate) = running.next(), if !running.is_empty() => {
+                abuse.ended(fate);
+                if abuse.is_over(&limits) {
+                    let denial = Denial::new(Reason::OverCapacity, "the client resets its requests as fast as it sends them");
+                    engine.note_refused(&connection, &denial).await;
+                    return calm(&mut h2).await;
+                }
+                continue;
+            }
+            accepted = next => accepted,
         };
         match accepted {
             Err(_) if running.is_empty() => return,
             Err(_) => {}
             Ok(Err(_) | Ok(None)) => return,
             Ok(Ok(Some(H2Accept::Rejected))) => {
-                malformed += 1;
                 // pingora has answered it with a bare 400; the line is ours to write.
-                engine.note_malformed(&connection).await;
-                if malformed > limits.h2_bad_streams {
-                    return;
+                let denial = Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/2");
+                engine.note_refused(&connection, &denial).await;
+                abuse.malformed += 1;
+                if abuse.is_over(&limits) {
+                    return calm(&mut h2).await;
                 }
             }
             Ok(Ok(Some(H2Accept::Session(session)))) => {
@@ -66,13 +91,81 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
                 running.push(async move {
                     let mut down = ServerSession::H2(session);
                     engine.exchange(&connection, &mut down).await;
+                    let fate = if down.response_written().is_none() {
+                        Fate::Abandoned
+                    } else {
+                        Fate::Answered
+                    };
                     let _ = down.finish().await;
+                    fate
                 });
             }
         }
     }
 }
 
+/// What became of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Answered,
+    /// The client reset it before there was an answer.
+    Abandoned,
+}
+
+/// How a client misuses its connection.
+#[derive(Debug, Default)]
+struct Abuse {
+    malformed: usize,
+    /// Streams that were abandoned, less those that were waited for: who gives up now and then is not shut out.
+    abandoned: usize,
+}
+
+impl Abuse {
+    fn ended(&mut self, fate: Fate) {
+        self.abandoned = match fate {
+            Fate::Answered => self.abandoned.saturating_sub(1),
+            Fate::Abandoned => self.abandoned + 1,
+        };
+    }
+
+    fn is_over(&self, limits: &Limits) -> bool {
+        self.malformed + self.abandoned > limits.h2_bad_streams
+    }
+}
+
+/// Ends a connection whose client has to be told to calm down (RFC 9113 section 7).
+async fn calm(h2: &mut ::h2::server::Connection<Stream, Bytes>) {
+    h2.abrupt_shutdown(::h2::Reason::ENHANCE_YOUR_CALM);
+    let _ = tokio::time::timeout(GOAWAY_PATIENCE, poll_fn(|context| h2.poll_closed(context))).await;
+}
+
 fn patience(limits: &Limits, stopping: bool, idle: bool) -> Duration {
     if stopping && idle { GOAWAY_PATIENCE } else { limits.idle }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_gives_up_now_and_then_is_not_shut_out_and_who_only_does_is() {
+        let limits = Limits::default();
+        let mut honest = Abuse::default();
+        for _ in 0..10_000 {
+            honest.ended(Fate::Abandoned);
+            honest.ended(Fate::Answered);
+        }
+        assert!(!honest.is_over(&limits));
+        let mut flood = Abuse::default();
+        for _ in 0..=limits.h2_bad_streams {
+            assert!(!flood.is_over(&limits));
+            flood.ended(Fate::Abandoned);
+        }
+        assert!(flood.is_over(&limits));
+        let malformed = Abuse {
+            malformed: limits.h2_bad_streams + 1,
+            abandoned: 0,
+        };
+        assert!(malformed.is_over(&limits));
+    }
 }

@@ -14,6 +14,7 @@ use tollgate_policy::Reason;
 
 use super::Ingress;
 use super::life::Drain;
+use super::seats::{Full, Seats};
 use crate::admin::{Descriptors, Readiness};
 use crate::flow::{Client, Connection};
 use crate::gate::Denial;
@@ -83,7 +84,7 @@ impl Listener {
     /// Accepts until `stop` turns true; then waits for the connections that are left, at most for the drain limit.
     pub async fn serve(self, ingress: Arc<Ingress>, readiness: Arc<Readiness>, mut stop: watch::Receiver<bool>) {
         let limits = ingress.engine.limits;
-        let seats = Arc::new(Semaphore::new(limits.connections));
+        let seats = Seats::new(&limits);
         let refusals = Arc::new(Semaphore::new(REFUSALS));
         let drain = Drain::new(stop.clone());
         let mut connections = JoinSet::new();
@@ -115,18 +116,18 @@ impl Listener {
             let listener = tcp.local_addr().unwrap_or(self.address);
             // It leaves this runtime's reactor for its worker's.
             let Ok(tcp) = tcp.into_std() else { continue };
-            match seats.clone().try_acquire_owned() {
+            match seats.take(client.ip()) {
                 Ok(seat) => ingress.workers.spawn(&mut connections, async move {
                     if let Ok(tcp) = TcpStream::from_std(tcp) {
                         serving.serve(tcp, client, listener, drain).await;
                     }
                     drop(seat);
                 }),
-                Err(_) => {
+                Err(full) => {
                     if let Ok(place) = refusals.clone().try_acquire_owned() {
                         ingress.workers.spawn(&mut connections, async move {
                             if let Ok(tcp) = TcpStream::from_std(tcp) {
-                                refuse(&serving, tcp, client, listener).await;
+                                refuse(&serving, tcp, client, listener, full).await;
                             }
                             drop(place);
                         });
@@ -158,9 +159,9 @@ fn rests_after(error: &io::Error) -> bool {
     !passing
 }
 
-async fn refuse(ingress: &Ingress, tcp: TcpStream, address: SocketAddr, listener: SocketAddr) {
+async fn refuse(ingress: &Ingress, tcp: TcpStream, address: SocketAddr, listener: SocketAddr, full: Full) {
     let connection = Connection::forward(Client::new(address, listener));
-    let denial = Denial::new(Reason::OverCapacity, "too many client connections are open");
+    let denial = Denial::new(Reason::OverCapacity, full.detail());
     ingress
         .engine
         .refuse_unread(&connection, Box::new(super::tcp_stream(tcp)), Some(denial))

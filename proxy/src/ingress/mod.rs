@@ -12,6 +12,7 @@ mod life;
 mod listener;
 mod raw;
 mod request_head;
+mod seats;
 mod sniff;
 mod tls;
 mod tunnel;

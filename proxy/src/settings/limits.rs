@@ -114,6 +114,8 @@ const fn seconds(seconds: u64) -> Duration {
 limits! {
     /// Client connections open at once.
     connections: usize, "units::count", 10_000;
+    /// Of them, connections of one client address; to be lowered where several sandboxes share a proxy.
+    connections_per_client: usize, "units::count", 10_000;
     /// Time for a client to send its first byte on a new connection, or in a new tunnel.
     first_byte: Duration, "units::duration", seconds(60);
     /// Time from the first byte of a request's head to its last, however slowly they come.

@@ -8,7 +8,9 @@
 
 mod crowds;
 mod files;
+mod floods;
 mod kill_switch;
+mod memory;
 mod neighbours;
 mod restart;
 mod slow;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tollgate_tests::authority::Alpn;
+use tollgate_tests::h2_frames::{Field, Stream, is_over};
 use tollgate_tests::policy::HOST;
 use tollgate_tests::wire::H1;
 
-use super::frames::{Field, Stream, is_over};
 use super::reading::Read;
 use super::{CROWD, LISTENS, Smuggling, assert_one_to_one, beginning, path_of, reached};
 

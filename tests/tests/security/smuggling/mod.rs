@@ -5,7 +5,6 @@
 mod answers;
 mod corpus;
 mod downgrade;
-mod frames;
 
 mod reading;
 mod recorder;
