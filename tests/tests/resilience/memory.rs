@@ -172,11 +172,11 @@ async fn answers_that_nobody_reads_and_uploads_that_nobody_takes_stay_with_their
     for _ in 0..40 {
         let mut sender = gate.tls_h1(port).await;
         senders.spawn(async move {
-            let head = format!(
+            let request = format!(
                 "POST / HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n",
                 64 * MIB
             );
-            sender.send(head).await;
+            sender.send(request).await;
             let piece = vec![b'u'; MIB];
             while let Ok(Ok(())) = tokio::time::timeout(Duration::from_secs(3), sender.try_send(&piece)).await {}
             sender

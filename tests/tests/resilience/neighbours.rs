@@ -61,10 +61,11 @@ impl Neighbour {
                     }
                     match tls {
                         None => misbehave(tcp, &says, pace, then).await,
-                        Some(tls) => match tls.accept(tcp).await {
-                            Ok(stream) => misbehave(stream, &says, pace, then).await,
-                            Err(_) => {}
-                        },
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(tcp).await {
+                                misbehave(stream, &says, pace, then).await;
+                            }
+                        }
                     }
                 });
                 while running.try_join_next().is_some() {}
@@ -171,7 +172,7 @@ async fn asked(gate: Arc<Tollgate>, via: Via, port: u16, gets: Gets) -> Result<(
     }
     match (gets, answer) {
         (Gets::Denial(status, reason), Ok(answer)) if (answer.status, answer.reason()) == (status, Some(reason)) => {}
-        (Gets::Part(part), Ok(answer)) if answer.status == 200 && answer.text() == part && matches!(answer.ending, Ending::Cut(_)) => {}
+        (Gets::Part(came), Ok(answer)) if answer.status == 200 && answer.text() == came && matches!(answer.ending, Ending::Cut(_)) => {}
         // A reset of a stream may overtake what was sent on it.
         (Gets::Part(_), Err(_)) => {}
         (_, answer) => return Err(format!("got {answer:?}")),

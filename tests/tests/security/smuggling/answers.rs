@@ -132,7 +132,7 @@ async fn start() -> (Tollgate, Scripted) {
                     Some((answer, _)) => peer.send(answer).await,
                     None => {
                         peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{target}", target.len()))
-                            .await
+                            .await;
                     }
                 }
             }
@@ -156,12 +156,11 @@ async fn own(gate: &Tollgate, port: u16, connection: &mut H1, target: &str, row:
             .unwrap_or_else(|_| panic!("hangs after {row}")),
         Err(error) => Err(error.to_string()),
     };
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(_) => {
-            *connection = gate.tls_h1(port).await;
-            connection.request(&ask).await
-        }
+    let answer = if let Ok(answer) = answer {
+        answer
+    } else {
+        *connection = gate.tls_h1(port).await;
+        connection.request(&ask).await
     };
     assert!(
         answer.text() == target || answer.reason() == Some("upstream_unreachable"),

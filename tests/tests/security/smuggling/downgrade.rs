@@ -32,198 +32,216 @@ fn request(method: &str, authority: &str, path: &str) -> Stream {
     }
 }
 
-/// What each case adds or changes; `@` stands for its path.
+/// Names that have no place behind the pseudo-fields, or none at all.
+const NAMES: [&str; 12] = [
+    "X-Upper",
+    "",
+    "x a",
+    "x\u{e9}",
+    "x(a)",
+    ":x",
+    ":status",
+    ":protocol",
+    ":path",
+    ":method",
+    ":authority",
+    ":scheme",
+];
+
+/// Every case; `@` stands for its path.
 fn cases(authority: &str) -> Vec<Stream> {
     let get = request("GET", authority, "@");
     let mut post = request("POST", authority, "@");
     post.data = vec![b"hello".to_vec()];
     let mut found = vec![get.clone(), post.clone()];
-    let smuggled = SMUGGLED.as_bytes();
-    let mut with = |base: &Stream, fields: Vec<Field>| {
-        let mut stream = base.clone();
-        stream.fields.extend(fields);
-        found.push(stream.clone());
-        // The same with what is smuggled for a body.
-        stream.data = vec![b"0\r\n\r\n".to_vec(), smuggled.to_vec()];
-        found.push(stream);
-    };
     for base in [&get, &post] {
-        for coding in ["chunked", "Chunked", "identity", "gzip, chunked", "", " chunked", "chunked\r\nX: y"] {
-            with(base, vec![field("transfer-encoding", coding)]);
-            with(
-                base,
-                vec![field("x-a", "b"), field("transfer-encoding", coding), field("content-length", "5")],
-            );
+        let added = [framings(), fields_of_one_hop(), line_ends()].concat();
+        for fields in added {
+            let mut stream = base.clone();
+            stream.fields.extend(fields);
+            found.push(stream);
         }
-        for name in [
-            "Transfer-Encoding",
-            "transfer-encoding ",
-            " transfer-encoding",
-            "transfer-encoding:",
-            "transfer-encoding\0",
-            "transfer_encoding",
-        ] {
-            with(base, vec![field(name, "chunked")]);
-        }
-        for length in [
-            "0",
-            "4",
-            "5",
-            "6",
-            "500",
-            "+5",
-            "-5",
-            "05",
-            "0x5",
-            "5 ",
-            " 5",
-            "5,5",
-            "5, 5",
-            "5\r\nX: y",
-            "",
-            "18446744073709551621",
-            "\u{665}",
-        ] {
-            with(base, vec![field("content-length", length)]);
-            with(base, vec![field("content-length", length), field("content-length", "5")]);
-        }
-        for name in [
-            "connection",
-            "keep-alive",
-            "proxy-connection",
-            "upgrade",
-            "te",
-            "trailer",
-            "host",
-            "http2-settings",
-        ] {
-            for value in [
-                "close",
-                "content-length",
-                "x",
-                "trailers",
-                "chunked",
-                "h2c",
-                "evil.test",
-                "transfer-encoding",
-            ] {
-                with(base, vec![field(name, value)]);
+        for name in NAMES {
+            for place in [0, base.fields.len()] {
+                let mut stream = base.clone();
+                stream.fields.insert(place, field(name, "/forbidden"));
+                found.push(stream);
             }
         }
-        for odd in ["\r\n", "\r", "\n", "\0", "\r\n ", "\r\n\r\n", "\u{b}", "\u{7f}", " ", "\t", ":"] {
-            let line = format!("b{odd}{SMUGGLED}");
-            with(base, vec![field("x-a", &line)]);
-            with(base, vec![field("x-a", format!("b{odd}Transfer-Encoding: chunked"))]);
-            with(base, vec![field("cookie", &line), field("cookie", "c=d")]);
-            with(base, vec![field(format!("x-a{odd}"), "b")]);
-            with(base, vec![field(format!("x-a: b{odd}{SMUGGLED}x"), "b")]);
-            with(base, vec![field(format!("{odd}x-a"), "b")]);
-            with(base, vec![field("x-a", odd)]);
-        }
-        for name in [
-            "X-Upper",
-            "",
-            "x a",
-            "x\u{e9}",
-            "x(a)",
-            ":x",
-            ":status",
-            ":protocol",
-            ":path",
-            ":method",
-            ":authority",
-            ":scheme",
-        ] {
-            with(base, vec![field(name, "/forbidden")]);
-            let mut early = base.clone();
-            early.fields.insert(0, field(name, "/forbidden"));
-            with(&early, Vec::new());
-        }
     }
+    // The same with what is smuggled for a body.
+    let bodies = found.clone().into_iter().map(|mut stream| {
+        stream.data = vec![b"0\r\n\r\n".to_vec(), SMUGGLED.as_bytes().to_vec()];
+        stream
+    });
+    found.extend(bodies);
     found.extend(pseudo_fields(&get, &post));
     found
 }
 
+/// Lengths and codings beside the frames' own.
+fn framings() -> Vec<Vec<Field>> {
+    let mut added = Vec::new();
+    for coding in ["chunked", "Chunked", "identity", "gzip, chunked", "", " chunked", "chunked\r\nX: y"] {
+        let coding = field("transfer-encoding", coding);
+        added.push(vec![coding.clone()]);
+        added.push(vec![field("x-a", "b"), coding, field("content-length", "5")]);
+    }
+    for name in [
+        "Transfer-Encoding",
+        "transfer-encoding ",
+        " transfer-encoding",
+        "transfer-encoding:",
+        "transfer-encoding\0",
+    ] {
+        added.push(vec![field(name, "chunked")]);
+    }
+    for length in [
+        "0",
+        "4",
+        "5",
+        "6",
+        "500",
+        "+5",
+        "-5",
+        "05",
+        "0x5",
+        "5 ",
+        " 5",
+        "5,5",
+        "5, 5",
+        "5\r\nX: y",
+        "",
+        "18446744073709551621",
+    ] {
+        added.push(vec![field("content-length", length)]);
+        added.push(vec![field("content-length", length), field("content-length", "5")]);
+    }
+    added
+}
+
+fn fields_of_one_hop() -> Vec<Vec<Field>> {
+    let names = [
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "upgrade",
+        "te",
+        "trailer",
+        "host",
+        "http2-settings",
+    ];
+    let values = [
+        "close",
+        "content-length",
+        "x",
+        "trailers",
+        "chunked",
+        "h2c",
+        "evil.test",
+        "transfer-encoding",
+    ];
+    names.iter().flat_map(|name| values.map(|value| vec![field(name, value)])).collect()
+}
+
+/// What ends a line, a name or a value on the other side.
+fn line_ends() -> Vec<Vec<Field>> {
+    let mut added = Vec::new();
+    for odd in ["\r\n", "\r", "\n", "\0", "\r\n ", "\r\n\r\n", "\u{b}", "\u{7f}", " ", "\t", ":"] {
+        let line = format!("b{odd}{SMUGGLED}");
+        added.push(vec![field("x-a", &line)]);
+        added.push(vec![field("x-a", format!("b{odd}Transfer-Encoding: chunked"))]);
+        added.push(vec![field("cookie", &line), field("cookie", "c=d")]);
+        added.push(vec![field(format!("x-a{odd}"), "b")]);
+        added.push(vec![field(format!("x-a: b{odd}{SMUGGLED}x"), "b")]);
+        added.push(vec![field(format!("{odd}x-a"), "b")]);
+        added.push(vec![field("x-a", odd)]);
+    }
+    added
+}
+
+/// Values of the four pseudo-fields; `A` stands for the honest one.
+const VALUES: [(usize, &[&str]); 4] = [
+    (
+        0,
+        &[
+            "",
+            "get",
+            "GET ",
+            "GET /forbidden HTTP/1.1\r\nHost: x\r\nX: y",
+            "GET /forbidden",
+            "G\0T",
+            "CONNECT",
+            "PRI",
+            "OPTIONS",
+            "G\tT",
+            "GET\r\n",
+        ],
+    ),
+    (
+        1,
+        &[
+            "",
+            "http",
+            "HTTPS",
+            "ftp",
+            "https://evil.test",
+            "https ",
+            "https\r\nX: y",
+            "https /forbidden HTTP/1.1\r\nX:",
+        ],
+    ),
+    (
+        2,
+        &[
+            "",
+            "evil.test",
+            "@evil.test",
+            "user@A",
+            "A.",
+            "A:443",
+            "A, evil.test",
+            "A\r\nX: y",
+            "A/x",
+            " A",
+            "A ",
+            "a\\b",
+            "A?x",
+            "A#x",
+        ],
+    ),
+    (
+        3,
+        &[
+            "",
+            "*",
+            "x",
+            "//evil.test/x",
+            "https://evil.test/x",
+            "@ ",
+            "@ HTTP/1.1\r\nHost: x\r\n\r\nGET /forbidden",
+            "@\r\nX: y",
+            "@ x",
+            "@\tx",
+            "@\0",
+            "@#x",
+            "@?a b",
+            "@?a\r\nb",
+            "@/../../forbidden",
+            "@/%2e%2e/%2e%2e/forbidden",
+            "@\\..\\forbidden",
+            "@\u{e9}",
+            "@%0d%0ax",
+            "@;x/../..//forbidden",
+        ],
+    ),
+];
+
 /// Pseudo-fields with other values, twice, missing, and behind others.
 fn pseudo_fields(get: &Stream, post: &Stream) -> Vec<Stream> {
     let mut found = Vec::new();
-    let values: [(usize, &[&str]); 4] = [
-        (
-            0,
-            &[
-                "",
-                "get",
-                "GET ",
-                "GET /forbidden HTTP/1.1\r\nHost: x\r\nX: y",
-                "GET /forbidden",
-                "G\0T",
-                "CONNECT",
-                "PRI",
-                "OPTIONS",
-                "G\tT",
-                "GET\r\n",
-            ],
-        ),
-        (
-            1,
-            &[
-                "",
-                "http",
-                "HTTPS",
-                "ftp",
-                "https://evil.test",
-                "https ",
-                "https\r\nX: y",
-                "https /forbidden HTTP/1.1\r\nX:",
-            ],
-        ),
-        (
-            2,
-            &[
-                "",
-                "evil.test",
-                "@evil.test",
-                "user@A",
-                "A.",
-                "A:443",
-                "A, evil.test",
-                "A\r\nX: y",
-                "A/x",
-                " A",
-                "A ",
-                "a\\b",
-                "A?x",
-                "A#x",
-            ],
-        ),
-        (
-            3,
-            &[
-                "",
-                "*",
-                "x",
-                "//evil.test/x",
-                "https://evil.test/x",
-                "@ ",
-                "@ HTTP/1.1\r\nHost: x\r\n\r\nGET /forbidden",
-                "@\r\nX: y",
-                "@ x",
-                "@\tx",
-                "@\0",
-                "@#x",
-                "@?a b",
-                "@?a\r\nb",
-                "@/../../forbidden",
-                "@/%2e%2e/%2e%2e/forbidden",
-                "@\\..\\forbidden",
-                "@\u{e9}",
-                "@%0d%0ax",
-                "@;x/../..//forbidden",
-            ],
-        ),
-    ];
     for base in [get, post] {
-        for (place, values) in values {
+        for (place, values) in VALUES {
             let honest = String::from_utf8_lossy(&base.fields[place].1).into_owned();
             for value in values {
                 let value = value.replace('A', &honest);

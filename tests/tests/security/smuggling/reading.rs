@@ -24,8 +24,11 @@ pub(super) enum Rest {
     Broken(&'static str, Option<Read>),
 }
 
+/// Reads one request, and how many bytes it took.
+type Reading = fn(&[u8]) -> Result<(Read, usize), Rest>;
+
 /// All requests in `bytes`, one after the other.
-pub(super) fn all(mut bytes: &[u8], how: fn(&[u8]) -> Result<(Read, usize), Rest>) -> (Vec<Read>, Rest) {
+pub(super) fn all(mut bytes: &[u8], how: Reading) -> (Vec<Read>, Rest) {
     let mut found = Vec::new();
     loop {
         match how(bytes) {
@@ -73,7 +76,8 @@ pub(super) fn strict(bytes: &[u8]) -> Result<(Read, usize), Rest> {
     let mut lines = head
         .split(|byte| *byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    if head.iter().filter(|byte| **byte == b'\n').count() != head.windows(2).filter(|pair| pair == b"\r\n").count() {
+    let after_none = |at: usize| at == 0 || head[at - 1] != b'\r';
+    if (0..head.len()).any(|at| head[at] == b'\n' && after_none(at)) {
         return Err(broken("a bare line feed"));
     }
     let line: Vec<&[u8]> = lines.next().unwrap_or_default().split(|byte| *byte == b' ').collect();
