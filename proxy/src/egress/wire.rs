@@ -19,6 +19,8 @@ use pingora::protocols::{
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::trailers::TrailerSections;
+
 /// Bytes that a lazy wire holds before it writes of its own accord.
 pub(crate) const CORK: usize = 16 << 10;
 
@@ -106,6 +108,7 @@ pub(crate) struct Wire {
     out: Vec<u8>,
     sent: usize,
     dirty: bool,
+    trailers: TrailerSections,
 }
 
 impl Wire {
@@ -118,7 +121,13 @@ impl Wire {
             out: Vec::new(),
             sent: 0,
             dirty: false,
+            trailers: TrailerSections::default(),
         }
+    }
+
+    /// Where the trailer sections of its HTTP/1 messages are found.
+    pub(crate) fn trailers(&self) -> &TrailerSections {
+        &self.trailers
     }
 
     /// After an upgrade.
@@ -152,7 +161,10 @@ impl AsyncRead for Wire {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         // A failed drain is not a failed read: a peer that no longer listens may still have answered (an early 413).
         let _ = self.poll_drain(cx);
-        on_transport!(self, io => Pin::new(io).poll_read(cx, buf))
+        let before = buf.filled().len();
+        ready!(on_transport!(self, io => Pin::new(io).poll_read(cx, buf)))?;
+        self.trailers.hear(buf.filled().get(before..).unwrap_or_default());
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -162,6 +174,10 @@ impl AsyncWrite for Wire {
             ready!(self.poll_drain_buffer(cx))?;
         }
         self.dirty = true;
+        if let Some(last_chunk) = self.trailers.in_place_of(b) {
+            self.out.extend_from_slice(&last_chunk);
+            return Poll::Ready(Ok(b.len()));
+        }
         if self.pace == Pace::Eager || b.len() >= CORK {
             return on_transport!(self, io => Pin::new(io).poll_write(cx, b));
         }

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use pingora::protocols::Stream;
-use pingora::protocols::http::ServerSession;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tollgate_policy::{Authority, Reason};
@@ -13,6 +12,7 @@ use super::answer;
 use super::body::HeldBytes;
 use super::connection::{Client, Connection};
 use super::record::Record;
+use super::session::ClientSession;
 use crate::audit::{Adapter, Process, Protocol, Sink};
 use crate::credentials::CredentialStore;
 use crate::egress::{ClientProtocol, Connector, Destination, Origin, PoolGroup, ResolveError, Resolver};
@@ -102,17 +102,6 @@ impl Engine {
         self.refuse_raw(record, &denial, &mut stream).await;
     }
 
-    /// Writes down a HTTP/2 request that was refused before it became one.
-    pub(crate) async fn note_malformed(&self, connection: &Connection) {
-        let generation = self.gate.rules().generation;
-        let mut record = Record::begin(self, &connection.client, generation, connection.adapter(), Protocol::Http2);
-        if let Some(tunnel) = connection.tunnel() {
-            record.towards(tunnel.authority());
-        }
-        record.denied(&Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/2"));
-        record.finish().await;
-    }
-
     /// Answers a client whose bytes cannot be read or may not be passed on.
     pub(crate) async fn refuse_bytes(&self, client: &Arc<Client>, authority: &Authority, denial: &Denial, stream: &mut TcpStream) {
         let generation = self.gate.rules().generation;
@@ -130,9 +119,9 @@ impl Engine {
     }
 
     /// Answers a request that new rules forbid while it was under way.
-    pub(crate) async fn refuse_revoked(&self, connection: &Connection, reason: Reason, down: &mut ServerSession) {
-        if !answer::is_unanswered(down) {
-            return answer::cut(down);
+    pub(crate) async fn refuse_revoked(&self, connection: &Connection, reason: Reason, down: &mut ClientSession) {
+        if !down.is_unanswered() {
+            return down.cut();
         }
         let rules = self.gate.rules();
         let mut record = Record::begin(self, &connection.client, rules.generation, connection.adapter(), Protocol::Http1);

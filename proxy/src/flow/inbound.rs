@@ -8,6 +8,7 @@ use pingora::{Error, ErrorType, Result};
 use super::answer::REASON_FIELD;
 use super::head::nominated;
 use super::outbound::HOP_BY_HOP;
+use super::trailers::announced;
 
 /// Whether a body can follow at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub(crate) fn inbound(head: &mut ResponseHeader, client: Version, body: BodyRule
             head.remove_header(name);
         }
     }
+    let trailers = announced(&head.headers).filter(|_| body == BodyRule::ByFraming);
     for name in &HOP_BY_HOP {
         head.remove_header(name);
     }
@@ -33,6 +35,11 @@ pub(crate) fn inbound(head: &mut ResponseHeader, client: Version, body: BodyRule
     head.remove_header("alt-svc");
     // Only Tollgate itself says why it refused.
     head.remove_header(REASON_FIELD);
+    if let Some(names) = trailers
+        && client != Version::HTTP_10
+    {
+        head.insert_header(header::TRAILER, names)?;
+    }
     if client == Version::HTTP_2 {
         return Ok(());
     }
@@ -70,6 +77,22 @@ mod tests {
         let mut bodyless = close_delimited();
         inbound(&mut bodyless, Version::HTTP_11, BodyRule::Never).unwrap();
         assert!(!bodyless.headers.contains_key("transfer-encoding"));
+    }
+
+    #[test]
+    fn trailers_are_announced_where_they_can_come() {
+        let answer = || head(200, &[("Transfer-Encoding", "chunked"), ("Trailer", "X-Sum, Set-Cookie")]);
+        for (client, body, expected) in [
+            (Version::HTTP_11, BodyRule::ByFraming, Some("x-sum")),
+            (Version::HTTP_2, BodyRule::ByFraming, Some("x-sum")),
+            (Version::HTTP_10, BodyRule::ByFraming, None),
+            (Version::HTTP_11, BodyRule::Never, None),
+        ] {
+            let mut answer = answer();
+            inbound(&mut answer, client, body).unwrap();
+            let announced = answer.headers.get("trailer").map(|value| value.to_str().unwrap());
+            assert_eq!(announced, expected, "{client:?} {body:?}");
+        }
     }
 
     #[test]

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use pingora::protocols::http::ServerSession;
-use pingora::protocols::http::v2::server::{H2Accept, HttpSession, default_h2_options, handshake};
-use pingora::protocols::{Digest, Stream};
+use pingora::protocols::Stream;
+use pingora::protocols::http::v2::server::{default_h2_options, handshake};
 
 use super::life::{Drain, revoked};
-use crate::flow::{Connection, Engine};
+use crate::flow::{ClientSession, Connection, Engine, H2Request, Outcome};
 use crate::settings::Limits;
 
 /// How long an idle client may ignore a GOAWAY.
@@ -34,7 +33,6 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
     };
     let mut draining = pin!(drain.begun());
     let mut revocation = pin!(revoked(engine.clone(), connection.clone()));
-    let digest = Arc::new(Digest::default());
     let mut running = FuturesUnordered::new();
     let (mut stopping, mut malformed) = (false, 0);
     loop {
@@ -46,27 +44,26 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
                 continue;
             }
             _ = &mut revocation => return,
-            Some(()) = running.next(), if !running.is_empty() => continue,
-            accepted = pingora::time::timeout(patience, HttpSession::from_h2_conn(&mut h2, digest.clone())) => accepted,
+            Some(outcome) = running.next(), if !running.is_empty() => {
+                malformed += usize::from(matches!(outcome, Outcome::Malformed));
+                if malformed > limits.h2_bad_streams {
+                    return;
+                }
+                continue;
+            }
+            accepted = pingora::time::timeout(patience, h2.accept()) => accepted,
         };
         match accepted {
             Err(_) if running.is_empty() => return,
             Err(_) => {}
-            Ok(Err(_) | Ok(None)) => return,
-            Ok(Ok(Some(H2Accept::Rejected))) => {
-                malformed += 1;
-                // pingora has answered it with a bare 400; the line is ours to write.
-                engine.note_malformed(&connection).await;
-                if malformed > limits.h2_bad_streams {
-                    return;
-                }
-            }
-            Ok(Ok(Some(H2Accept::Session(session)))) => {
+            Ok(None | Some(Err(_))) => return,
+            Ok(Some(Ok((request, respond)))) => {
                 let (engine, connection) = (engine.clone(), connection.clone());
                 running.push(async move {
-                    let mut down = ServerSession::H2(session);
-                    engine.exchange(&connection, &mut down).await;
-                    let _ = down.finish().await;
+                    let mut down = ClientSession::H2(H2Request::new(request, respond, engine.limits.stream_idle));
+                    let outcome = engine.exchange(&connection, &mut down).await;
+                    down.finish().await;
+                    outcome
                 });
             }
         }

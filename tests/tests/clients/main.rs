@@ -9,6 +9,7 @@
 mod curl;
 mod git;
 mod graphql;
+mod grpc;
 mod matrix;
 mod mcp;
 mod mcp_paid;

@@ -98,7 +98,7 @@ async fn a_client_that_leaves_a_quiet_stream_ends_the_origin_connection() {
         let tell = tell.clone();
         async move {
             peer.request().await;
-            peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+            peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nd\r\ndata: hello\n\n\r\n")
                 .await;
             peer.linger().await;
             let _ = tell.send("left");
