@@ -20,6 +20,7 @@ pub mod chained;
 pub mod client;
 pub mod grpc;
 pub mod h2_client;
+pub mod h2_frames;
 pub mod h2_origin;
 pub mod origin;
 pub mod payment;

@@ -24,15 +24,17 @@ pub(crate) const REASON_FIELD: &str = "X-Tollgate-Reason";
 pub(crate) async fn deny(down: &mut ClientSession, denial: &Denial, subject: &Subject<'_>) -> Result<()> {
     let body = Bytes::from(denial.body(subject));
     let mut head = ResponseHeader::build(denial.status(), Some(6))?;
-    head.insert_header(header::CONTENT_TYPE, "application/json")?;
-    head.insert_header(header::CONTENT_LENGTH, body.len())?;
     head.insert_header(header::CACHE_CONTROL, "no-store")?;
     head.insert_header(REASON_FIELD, denial.reason.as_str())?;
-    if grpc::is_grpc(down.req_header()) {
+    let is_grpc = grpc::is_grpc(down.req_header());
+    if is_grpc {
         grpc::say(&mut head, denial)?;
+    } else {
+        head.insert_header(header::CONTENT_TYPE, "application/json")?;
+        head.insert_header(header::CONTENT_LENGTH, body.len())?;
     }
     down.close_after();
-    let bodyless = down.req_header().method == http::Method::HEAD;
+    let bodyless = is_grpc || down.req_header().method == http::Method::HEAD;
     if bodyless {
         write_head(down, Box::new(head), End::HeadOnly).await?;
     } else {

@@ -1,7 +1,7 @@
-//! What a gRPC client is told of a denial, beside what every client is told.
+//! What a gRPC client is told of a denial: an answer of a head only, gRPC's `Trailers-Only`.
 //!
-//! Without `grpc-status` its library makes a status up from the HTTP one and leaves the reason out. With it, the library reports ours and
-//! ignores the HTTP status and the body (gRPC over HTTP/2, "Responses"; gRPC's mapping of HTTP statuses).
+//! Without `grpc-status` its library makes a status up from the HTTP one and leaves the reason out; with it, and with a body, libraries take
+//! the body for a broken message (gRPC over HTTP/2, "Responses"; gRPC's mapping of HTTP statuses).
 
 use http::{StatusCode, Version, header};
 use pingora::Result;
@@ -15,8 +15,9 @@ pub(super) fn is_grpc(request: &RequestHeader) -> bool {
     request.version == Version::HTTP_2 && declared.is_some_and(|v| v.as_bytes().starts_with(b"application/grpc"))
 }
 
-/// Adds the status and the reason.
+/// Says the status and the reason.
 pub(super) fn say(head: &mut ResponseHeader, denial: &Denial) -> Result<()> {
+    head.insert_header(header::CONTENT_TYPE, "application/grpc")?;
     head.insert_header("grpc-status", code(denial.status()))?;
     head.insert_header("grpc-message", percent_encoded(&format!("{}: {}", denial.reason, denial.detail)))
 }

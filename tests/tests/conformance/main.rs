@@ -10,6 +10,7 @@ mod addresses;
 mod authority;
 mod body_protocols;
 mod fragments;
+mod http2;
 mod hygiene;
 mod numbers;
 mod operation;
