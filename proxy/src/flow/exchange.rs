@@ -373,7 +373,7 @@ impl Engine {
         record.denied(&denial);
         let id = record.id.to_string();
         match answer::deny(down, &denial, &record.subject(Layer::L7, &id)).await {
-            Ok(()) if denial.reason == Reason::MalformedRequest => Outcome::Malformed,
+            Ok(()) if matches!(denial.reason, Reason::MalformedRequest | Reason::AuthorityMismatch) => Outcome::Malformed,
             Ok(()) => Outcome::Done,
             Err(_) => Outcome::Ended,
         }

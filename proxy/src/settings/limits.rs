@@ -128,7 +128,7 @@ limits! {
     idle: Duration, "units::duration", seconds(300);
     /// Requests under way at once on one HTTP/2 connection.
     h2_streams: usize, "units::count", 128;
-    /// Malformed or reset streams after which an HTTP/2 connection is closed.
+    /// Malformed requests after which an HTTP/2 connection is closed.
     h2_bad_streams: usize, "units::count", 32;
     /// Size of one request body, of one answer to a call, or of one event in a stream, that a rule has to read before anything of it passes.
     body_held: usize, "units::size", 16 * MIB;
