@@ -1,56 +1,44 @@
-//! Credentials: placeholders in header values become secrets, at the last moment and only for the hosts they are bound to.
+//! Credentials: placeholders in a request become secrets, at the last moment and only for the places that they are bound to.
 //!
-//! In: the header fields of a request that every rule has let out. Out: the same fields with `openshell:resolve:env:KEY` replaced,
-//! or a [`CredentialError`], upon which nothing may be sent. The sandbox never holds the secret; it can only point at it.
+//! In: the header fields and the target of a request that every rule has let out. Out: what of them changes once each
+//! `openshell:resolve:env:KEY` is replaced, or a [`CredentialError`], upon which nothing may be sent. The sandbox never holds the secret; it
+//! can only point at it.
 
+mod binding;
 pub mod config;
+mod held;
+mod keeping;
 mod placeholder;
 mod secret;
+mod source;
+mod target;
 
-use std::collections::HashMap;
-use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arc_swap::ArcSwap;
 use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use thiserror::Error;
-use tollgate_policy::{Host, Reason};
+use tollgate_policy::Reason;
 
-use config::{BoundHost, CredentialConfig, CredentialsConfig, EnvName};
-use secret::Secret;
-
-/// A secret that can't be taken from the environment, at start.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum CredentialLoadError {
-    /// The variable is not set.
-    #[error("the environment variable `{from_env}` for the credential `{placeholder}` is not set")]
-    Missing {
-        /// The credential.
-        placeholder: EnvName,
-        /// Its variable.
-        from_env: EnvName,
-    },
-    /// The variable is empty, or holds a byte that no header value may hold.
-    #[error(
-        "the environment variable `{from_env}` for the credential `{placeholder}` is empty, or holds a line break or another control character"
-    )]
-    Unusable {
-        /// The credential.
-        placeholder: EnvName,
-        /// Its variable.
-        from_env: EnvName,
-    },
-}
+use config::EnvName;
+pub use held::Destination;
+use held::{Allowed, Held};
+pub use keeping::{CredentialLoadError, Keeping, Kept};
+pub use target::FilledTarget;
 
 /// A placeholder that can't be replaced; the request must not be sent. Names no more than the sandbox wrote itself.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CredentialError {
-    /// It is bound to other hosts.
-    #[error("the credential `{0}` is not bound to this host and port")]
+    /// It is bound to other places.
+    #[error("the credential `{0}` is not bound to this host, port and path")]
     EndpointMismatch(EnvName),
     /// There is none of this name.
-    #[error("there is no credential for a placeholder in the request's header")]
+    #[error("there is no credential for a placeholder in the request")]
     Unavailable,
+    /// Its value would make another path of the one that was judged.
+    #[error("the credential `{0}` cannot stand in a path: its value has a slash, `?`, `#` or dots in it")]
+    NotForPath(EnvName),
 }
 
 impl CredentialError {
@@ -58,7 +46,7 @@ impl CredentialError {
     pub fn reason(&self) -> Reason {
         match self {
             CredentialError::EndpointMismatch(_) => Reason::CredentialMismatch,
-            CredentialError::Unavailable => Reason::CredentialUnavailable,
+            CredentialError::Unavailable | CredentialError::NotForPath(_) => Reason::CredentialUnavailable,
         }
     }
 
@@ -66,123 +54,85 @@ impl CredentialError {
     pub fn openshell_error(&self) -> &'static str {
         match self {
             CredentialError::EndpointMismatch(_) => "credential_endpoint_mismatch",
-            CredentialError::Unavailable => "credential_unavailable",
+            CredentialError::Unavailable | CredentialError::NotForPath(_) => "credential_unavailable",
         }
     }
 }
 
-#[derive(Debug)]
-struct Credential {
-    secret: Secret,
-    hosts: Vec<BoundHost>,
+/// What of a request changes on its way out.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Attached {
+    /// The fields that held placeholders, with all their values in order and the secrets put in.
+    pub fields: Vec<(HeaderName, HeaderValue)>,
+    /// Path and query, where they held some.
+    pub target: Option<FilledTarget>,
 }
 
-/// The secrets of one Tollgate.
+/// The secrets of one Tollgate, as they are now.
 #[derive(Debug, Default)]
 pub struct CredentialStore {
-    credentials: HashMap<EnvName, Credential>,
+    held: ArcSwap<Held>,
     resolved: AtomicU64,
 }
 
 impl CredentialStore {
-    /// Takes the secrets from the environment of this process.
-    pub fn from_env(config: &CredentialsConfig) -> Result<Self, CredentialLoadError> {
-        Self::load(config, |name| std::env::var_os(name.as_str()))
-    }
-
-    /// Takes the secrets from wherever `lookup` finds them.
-    pub fn load(config: &CredentialsConfig, lookup: impl Fn(&EnvName) -> Option<OsString>) -> Result<Self, CredentialLoadError> {
-        let mut credentials = HashMap::new();
-        for CredentialConfig {
-            placeholder,
-            from_env,
-            hosts,
-        } in &config.0
-        {
-            let value = lookup(from_env).ok_or_else(|| CredentialLoadError::Missing {
-                placeholder: placeholder.clone(),
-                from_env: from_env.clone(),
-            })?;
-            let secret = Secret::new(value).ok_or_else(|| CredentialLoadError::Unusable {
-                placeholder: placeholder.clone(),
-                from_env: from_env.clone(),
-            })?;
-            let hosts = hosts.clone();
-            credentials.insert(placeholder.clone(), Credential { secret, hosts });
-        }
-        Ok(CredentialStore {
-            credentials,
+    fn holding(held: Held) -> Self {
+        CredentialStore {
+            held: ArcSwap::from_pointee(held),
             resolved: AtomicU64::new(0),
-        })
+        }
     }
 
-    /// Replaces the placeholders in all header values for a request to `host` and `port`, and says how many there were. On an error
-    /// nothing is replaced.
-    pub fn attach(&self, host: &Host, port: u16, headers: &mut HeaderMap) -> Result<usize, CredentialError> {
-        if self.credentials.is_empty() {
-            return Ok(0);
+    /// Puts the secrets in for a request. Nothing of it has left yet, and on an error nothing may.
+    pub fn attach(&self, destination: Destination<'_>, headers: &HeaderMap) -> Result<Attached, CredentialError> {
+        let held = self.held.load();
+        if held.0.is_empty() {
+            return Ok(Attached::default());
         }
-        let mut replaced: Vec<(usize, HeaderValue)> = Vec::new();
-        let mut count = 0;
-        for (position, (name, value)) in headers.iter().enumerate() {
-            if is_never_rewritten(name) {
-                continue;
-            }
-            let mut resolve = |name: &EnvName| {
-                count += 1;
-                self.resolve(name, host, port)
-            };
-            let new = if *name == AUTHORIZATION {
-                placeholder::replace_in_authorization(value.as_bytes(), &mut resolve)?
-            } else {
-                placeholder::replace(value.as_bytes(), &mut resolve)?
-            };
-            if let Some(new) = new {
-                let mut value = HeaderValue::from_bytes(&new).map_err(|_| CredentialError::Unavailable)?;
-                value.set_sensitive(true);
-                replaced.push((position, value));
-            }
+        let allowed = Allowed { held: &held, destination };
+        let attached = Attached {
+            fields: fields(headers, &allowed)?,
+            target: target::fill(&allowed)?,
+        };
+        if attached != Attached::default() {
+            self.resolved.fetch_add(1, Ordering::Relaxed);
         }
-        let mut replaced = replaced.into_iter().peekable();
-        for (position, (_, value)) in headers.iter_mut().enumerate() {
-            if let Some((_, new)) = replaced.next_if(|(at, _)| *at == position) {
-                *value = new;
-            }
-        }
-        Ok(count)
+        Ok(attached)
     }
 
-    /// The fields that hold placeholders, with all their values in order and the secrets put in; empty where there is none.
-    pub fn resolve_all(&self, host: &Host, port: u16, headers: &HeaderMap) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
-        if self.credentials.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut with_secrets = headers.clone();
-        if self.attach(host, port, &mut with_secrets)? == 0 {
-            return Ok(Vec::new());
-        }
-        let changed = |name: &HeaderName| headers.get_all(name).iter().ne(with_secrets.get_all(name).iter());
-        let fields = with_secrets.iter().filter(|(name, _)| changed(name));
-        Ok(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
-    }
-
-    /// How often a secret was looked up since the start: stays where it is for a request that was refused.
+    /// How many requests got a secret since the start: stays where it is for a request that was refused.
     pub fn resolved(&self) -> u64 {
         self.resolved.load(Ordering::Relaxed)
     }
+}
 
-    fn resolve(&self, name: &EnvName, host: &Host, port: u16) -> Result<&Secret, CredentialError> {
-        let (name, credential) = [Some(name.clone()), placeholder::without_revision(name)]
-            .into_iter()
-            .flatten()
-            .find_map(|name| self.credentials.get_key_value(&name))
-            .ok_or(CredentialError::Unavailable)?;
-        if !credential.hosts.iter().any(|bound| bound.covers(host, port)) {
-            return Err(CredentialError::EndpointMismatch(name.clone()));
+fn fields(headers: &HeaderMap, allowed: &Allowed<'_>) -> Result<Vec<(HeaderName, HeaderValue)>, CredentialError> {
+    let mut changed: Vec<(HeaderName, HeaderValue)> = Vec::new();
+    for name in headers.keys().filter(|name| !is_never_rewritten(name)) {
+        let mut values = Vec::new();
+        let mut rewritten = false;
+        for value in headers.get_all(name) {
+            let new = filled(name, value, allowed)?;
+            rewritten |= new.is_some();
+            values.push(new.unwrap_or_else(|| value.clone()));
         }
-        self.resolved.fetch_add(1, Ordering::Relaxed);
-        Ok(&credential.secret)
+        if rewritten {
+            changed.extend(values.into_iter().map(|value| (name.clone(), value)));
+        }
     }
+    Ok(changed)
+}
+
+fn filled(name: &HeaderName, value: &HeaderValue, allowed: &Allowed<'_>) -> Result<Option<HeaderValue>, CredentialError> {
+    let new = if *name == AUTHORIZATION {
+        placeholder::replace_in_authorization(value.as_bytes(), allowed)?
+    } else {
+        placeholder::replace(value.as_bytes(), allowed)?
+    };
+    let Some(new) = new else { return Ok(None) };
+    let mut value = HeaderValue::from_bytes(&new).map_err(|_| CredentialError::Unavailable)?;
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 /// Framing is ours, and a payment leaves byte for byte as it was judged.

@@ -12,6 +12,8 @@ pub mod serve;
 
 pub mod isolation;
 
+pub mod handover;
+
 pub mod config;
 
 pub mod ingress;

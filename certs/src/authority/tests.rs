@@ -55,3 +55,16 @@ fn the_key_is_never_in_debug_output() {
     }
     assert!(!printed.contains("PRIVATE"));
 }
+
+#[test]
+fn a_successor_goes_on_as_the_same_authority() {
+    let before = CertificateAuthority::generate().unwrap();
+    let after = CertificateAuthority::take_over(&before.hand_over()).unwrap();
+    assert_eq!((after.pem(), after.certificate()), (before.pem(), before.certificate()));
+    assert_eq!(after.issuer().key().public_key_raw(), before.issuer().key().public_key_raw());
+    assert_eq!(after.not_after().unix_timestamp(), before.not_after().unix_timestamp());
+    let all = before.hand_over();
+    for cut in [0, 7, 11, 12, 100] {
+        assert!(CertificateAuthority::take_over(all.get(..cut).unwrap()).is_err(), "{cut}");
+    }
+}

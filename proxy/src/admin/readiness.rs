@@ -243,6 +243,11 @@ impl Readiness {
         self.state().closed_by.contains(&closer)
     }
 
+    /// Who holds egress closed.
+    pub fn closed_by(&self) -> Closers {
+        self.state().closed_by.clone()
+    }
+
     /// The shutdown has begun.
     pub fn start_draining(&self) {
         self.state().draining = true;

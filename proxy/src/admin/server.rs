@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,21 @@ impl Admin {
             connections: Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS))),
             header_read: HEADER_READ,
         })
+    }
+
+    /// Takes a listener that is bound already.
+    pub fn adopt(listener: std::net::TcpListener, connections: usize) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Admin {
+            listener: TcpListener::from_std(listener)?,
+            connections: Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS))),
+            header_read: HEADER_READ,
+        })
+    }
+
+    /// A descriptor of its listener, for whoever goes on with it.
+    pub(crate) fn listener(&self) -> impl AsFd {
+        &self.listener
     }
 
     /// The address it is bound to, with the port that was picked.

@@ -26,6 +26,7 @@ use thiserror::Error;
 use crate::cases::CasesError;
 use crate::config::ConfigError;
 use crate::demo::DemoError;
+use crate::handover::HandoverError;
 use crate::isolation::IsolationError;
 use crate::logging::{self, LogFormat, LoggingError};
 use crate::serve::{RehearsalError, StartError, Unreadable};
@@ -92,6 +93,9 @@ pub enum CliError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The process before this one.
+    #[error("tollgate: error[successor]: {0}")]
+    Handover(#[from] HandoverError),
     /// The command's own network namespace.
     #[error("tollgate: error[isolate]: {0}")]
     Isolation(#[from] IsolationError),

@@ -48,6 +48,7 @@ impl Config {
         config.tls.resolve(base);
         config.audit.resolve(base);
         config.upstream.resolve(base);
+        config.credentials.resolve(base);
         config.kill_switch.resolve(base);
         config.payments.resolve(base);
         config.limits.connect = config.upstream.connect_timeout;

@@ -13,6 +13,7 @@ pub(super) struct Mistake {
 
 pub(super) fn first_mistake(config: &Config) -> Option<Mistake> {
     listen(config)
+        .or_else(|| tls(config))
         .or_else(|| upstream(config))
         .or_else(|| rails(config))
         .or_else(|| payments(config))
@@ -24,6 +25,14 @@ fn listen(config: &Config) -> Option<Mistake> {
     (proxy == admin && proxy.port() != 0).then(|| Mistake {
         pointer: "/listen".into(),
         message: "`proxy` and `admin` can't share one address".into(),
+    })
+}
+
+fn tls(config: &Config) -> Option<Mistake> {
+    let tls = &config.tls;
+    (tls.hand_over_ca && tls.ca_dir.is_none()).then(|| Mistake {
+        pointer: "/tls/hand_over_ca".into(),
+        message: "without `ca_dir`, the files by which clients trust the CA go with the process; name a folder for them".into(),
     })
 }
 

@@ -133,6 +133,7 @@ fn what_is_wrong_is_refused_where_it_stands() {
             "leave `upstream.proxy` out",
         ),
         ("upstream:\n  proxy_credentials: file\n", "invalid-value", (2, 22), "no `proxy`"),
+        ("tls:\n  hand_over_ca: true\n", "invalid-value", (2, 17), "without `ca_dir`"),
         (
             "upstream:\n  proxy: http://10.0.0.1:3128\n  proxy_credentials: file\n",
             "invalid-value",

@@ -17,6 +17,8 @@ pub struct TlsConfig {
     /// How long a minted leaf is valid.
     #[serde(deserialize_with = "leaf_lifetime")]
     pub leaf_lifetime: Duration,
+    /// Whether the process that takes over in a hot restart goes on as the same authority.
+    pub hand_over_ca: bool,
     /// PEM files with roots to trust beside the system's.
     pub extra_upstream_roots: Vec<PathBuf>,
 }
@@ -25,6 +27,7 @@ impl Default for TlsConfig {
     fn default() -> Self {
         TlsConfig {
             ca_dir: None,
+            hand_over_ca: false,
             leaf_lifetime: Duration::from_secs(86_400),
             extra_upstream_roots: Vec::new(),
         }

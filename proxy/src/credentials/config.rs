@@ -1,9 +1,13 @@
 //! `credentials:`.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, de::Error as _};
-use tollgate_policy::{Authority, Host, HostError};
+
+pub use super::binding::Binding;
+use crate::settings::units;
 
 /// The name of an environment variable, or of a placeholder for one: a letter or `_`, then letters, digits or `_`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,53 +44,109 @@ impl<'de> Deserialize<'de> for EnvName {
     }
 }
 
-/// A host that a credential may be sent to; on one port or on every port.
+/// Where a secret comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BoundHost {
-    /// The host, exactly: a pattern would send the secret to whoever registers a name under it.
-    pub host: Host,
-    /// `None`: every port.
-    pub port: Option<u16>,
+pub enum Source {
+    /// A variable of Tollgate's own environment; it is what it was at the start.
+    Env(EnvName),
+    /// A file that only its owner may read; read again when it changes.
+    File(PathBuf),
+    /// A program and its arguments; its standard output is the secret.
+    Command {
+        /// The program first.
+        words: Vec<String>,
+        /// How often it is run again; otherwise on SIGHUP only.
+        refresh: Option<Duration>,
+    },
 }
 
-impl BoundHost {
-    /// Parses `name`, `name:port`, an address, or `[v6]:port`.
-    pub fn parse(text: &str) -> Result<Self, HostError> {
-        if let Ok(host) = Host::parse(text) {
-            return Ok(BoundHost { host, port: None });
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Env(name) => write!(f, "the environment variable `{name}`"),
+            Source::File(path) => write!(f, "the file {}", path.display()),
+            // Arguments may be nobody's business.
+            Source::Command { words, .. } => write!(f, "the command `{}`", words.first().map_or("", String::as_str)),
         }
-        Authority::parse(text, None).map(|Authority { host, port }| BoundHost { host, port: Some(port) })
-    }
-
-    /// Whether the credential may go there.
-    pub fn covers(&self, host: &Host, port: u16) -> bool {
-        self.host == *host && self.port.is_none_or(|bound| bound == port)
-    }
-}
-
-impl<'de> Deserialize<'de> for BoundHost {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        BoundHost::parse(&text).map_err(|error| D::Error::custom(format_args!("`{text}` is not a host, nor host and port: {error}")))
     }
 }
 
 /// One secret.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CredentialConfig {
     /// What stands for it in the sandbox, after `openshell:resolve:env:`.
     pub placeholder: EnvName,
-    /// The variable of Tollgate's own environment that holds it.
-    pub from_env: EnvName,
+    /// Where it comes from.
+    pub source: Source,
     /// Where it may be sent; at least one.
-    #[serde(deserialize_with = "at_least_one")]
-    pub hosts: Vec<BoundHost>,
+    pub hosts: Vec<Binding>,
+}
+
+impl<'de> Deserialize<'de> for CredentialConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Written {
+            placeholder: EnvName,
+            from_env: Option<EnvName>,
+            from_file: Option<PathBuf>,
+            from_command: Option<Vec<String>>,
+            #[serde(default, deserialize_with = "refresh")]
+            refresh: Option<Duration>,
+            hosts: Vec<Binding>,
+        }
+        let Written {
+            placeholder,
+            from_env,
+            from_file,
+            from_command,
+            refresh,
+            hosts,
+        } = Written::deserialize(deserializer)?;
+        let source = match (from_env, from_file, from_command) {
+            (Some(name), None, None) => Source::Env(name),
+            (None, Some(path), None) => Source::File(path),
+            (None, None, Some(words)) if words.first().is_some_and(|program| !program.is_empty()) => Source::Command { words, refresh },
+            (None, None, Some(_)) => return Err(D::Error::custom("`from_command` is a list: the program, then its arguments")),
+            _ => {
+                let what = "takes exactly one of `from_env`, `from_file` and `from_command`";
+                return Err(D::Error::custom(format_args!("the credential `{placeholder}` {what}")));
+            }
+        };
+        if refresh.is_some() && !matches!(source, Source::Command { .. }) {
+            return Err(D::Error::custom(
+                "`refresh` is for `from_command`; a file is read again when it changes, and a variable does not change",
+            ));
+        }
+        if hosts.is_empty() {
+            return Err(D::Error::custom("a credential is bound to at least one host"));
+        }
+        Ok(CredentialConfig {
+            placeholder,
+            source,
+            hosts,
+        })
+    }
+}
+
+fn refresh<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    units::duration(deserializer).map(Some)
 }
 
 /// All secrets; no placeholder twice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CredentialsConfig(pub Vec<CredentialConfig>);
+
+impl CredentialsConfig {
+    /// Relative paths start from the folder of the file that they are written in.
+    pub fn resolve(&mut self, base: &Path) {
+        for credential in &mut self.0 {
+            if let Source::File(path) = &mut credential.source {
+                *path = base.join(&*path);
+            }
+        }
+    }
+}
 
 impl<'de> Deserialize<'de> for CredentialsConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -99,12 +159,4 @@ impl<'de> Deserialize<'de> for CredentialsConfig {
         }
         Ok(CredentialsConfig(list))
     }
-}
-
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<BoundHost>, D::Error> {
-    let hosts = Vec::<BoundHost>::deserialize(deserializer)?;
-    if hosts.is_empty() {
-        return Err(D::Error::custom("a credential is bound to at least one host"));
-    }
-    Ok(hosts)
 }

@@ -16,7 +16,7 @@ use tollgate_policy::{Authority, BodyReading, Facts, Inspection, Messages, Reaso
 
 use super::body::{self, Need};
 use super::engine::Binaries;
-use super::exchange::{credential_denial, now, refuse_unreadable_websocket};
+use super::exchange::{bound_for, credential_denial, now, refuse_unreadable_websocket};
 use super::failure::Failure;
 use super::head::{Head, Scope};
 use super::payment;
@@ -379,13 +379,13 @@ impl DryEngine {
     }
 
     fn credentials(&self, head: &Head, fields: &RequestHeader, run: &mut DryRun) -> Result<(), Denial> {
-        let authority = head.destination.authority();
-        let resolved = self.credentials.resolve_all(&authority.host, authority.port, &fields.headers);
-        let names: Vec<String> = resolved
-            .map_err(|e| credential_denial(&e))?
-            .iter()
-            .map(|(name, _)| name.to_string())
-            .collect();
+        let attached = self
+            .credentials
+            .attach(bound_for(head), &fields.headers)
+            .map_err(|e| credential_denial(&e))?;
+        let mut names: Vec<String> = attached.fields.iter().map(|(name, _)| name.to_string()).collect();
+        names.dedup();
+        names.extend(attached.target.map(|_| "the target".to_owned()));
         if !names.is_empty() {
             run.step(
                 Stage::Credentials,

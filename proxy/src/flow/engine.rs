@@ -53,7 +53,7 @@ pub struct Engine {
     /// Connections to processes.
     pub identities: Identities,
     /// Placeholders to secrets.
-    pub credentials: CredentialStore,
+    pub credentials: Arc<CredentialStore>,
     /// Who signs payments after their GO.
     pub signer: Option<Arc<Signer>>,
     /// The audit trail.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::StatusCode;
 use pingora::http::RequestHeader;
 use pingora::{Error, ErrorType};
 use tollgate_policy::{BodyReading, Messages, Reason};
@@ -25,7 +25,7 @@ use super::signing::Vessel;
 use super::trailers::TrailerJudge;
 use super::websocket::{self, Reading, Upgraded};
 use crate::audit::Protocol;
-use crate::credentials::CredentialError;
+use crate::credentials::{self, CredentialError};
 use crate::egress::{ClientProtocol, Origin};
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
 use crate::verdict::Question;
@@ -134,7 +134,8 @@ impl Engine {
         drop((content, carried));
 
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
-        let credentials = self.resolve_credentials(&head, down)?;
+        let credentials = self.credentials.attach(bound_for(&head), &down.req_header().headers);
+        let credentials = credentials.map_err(|error| credential_denial(&error))?;
         self.audit
             .ready()
             .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
@@ -313,14 +314,6 @@ impl Engine {
         Ok(())
     }
 
-    fn resolve_credentials(&self, head: &Head, down: &ClientSession) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
-        let authority = head.destination.authority();
-        let headers = &down.req_header().headers;
-        self.credentials
-            .resolve_all(&authority.host, authority.port, headers)
-            .map_err(|error| credential_denial(&error).into())
-    }
-
     async fn upgrade(
         &self,
         connection: &Connection,
@@ -399,6 +392,17 @@ pub(super) fn refuse_unreadable_websocket(rules: &Ruleset, route: &Route<'_>, he
             })
         }
         Messages::Unread => Ok(()),
+    }
+}
+
+/// Where its credentials would go.
+pub(super) fn bound_for(head: &Head) -> credentials::Destination<'_> {
+    let authority = head.destination.authority();
+    credentials::Destination {
+        host: &authority.host,
+        port: authority.port,
+        path: &head.path,
+        query: head.query.as_deref(),
     }
 }
 

@@ -134,6 +134,20 @@ fn takes_trailers(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Puts another path and query in. The value is not told in the error: it holds a secret.
+pub(super) fn set_target(out: &mut RequestHeader, target: &str) -> Result<()> {
+    if out.version != Version::HTTP_2 {
+        return out.set_raw_path(target.as_bytes());
+    }
+    let mut parts = out.uri.clone().into_parts();
+    let target = http::uri::PathAndQuery::try_from(target);
+    parts.path_and_query =
+        Some(target.map_err(|_| Error::explain(ErrorType::InvalidHTTPHeader, "a credential that a target cannot hold"))?);
+    let uri = http::Uri::from_parts(parts).or_err(ErrorType::InvalidHTTPHeader, "a target that HTTP/2 cannot carry")?;
+    out.set_uri(uri);
+    Ok(())
+}
+
 fn strip(out: &mut RequestHeader) -> Result<()> {
     if out.headers.contains_key(header::CONNECTION) {
         let names = nominated(&out.headers).map_err(|denial| Error::explain(ErrorType::InvalidHTTPHeader, denial.detail))?;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::HeaderMap;
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 
@@ -12,10 +12,11 @@ use super::body::{Reservation, Rest};
 use super::failure::Failure;
 use super::head::Head;
 use super::inbound::{BodyRule, inbound};
-use super::outbound::{Framing, OriginProtocol, is_websocket, outbound};
+use super::outbound::{Framing, OriginProtocol, is_websocket, outbound, set_target};
 use super::payment::Paid;
 use super::session::ClientSession;
 use super::upload::{Body, Upload};
+use crate::credentials::Attached;
 use crate::egress::Origin;
 use crate::egress::origin::{History, Need};
 use crate::egress::session::{AfterHead, OriginSession};
@@ -57,8 +58,8 @@ pub(crate) struct Sending<'a> {
     pub(crate) rest: Option<Box<Rest>>,
     /// What comes behind a body that is there.
     pub(crate) trailers: Option<&'a HeaderMap>,
-    /// Field values in which secrets stand for placeholders; they exist on the way out only.
-    pub(crate) credentials: &'a [(HeaderName, HeaderValue)],
+    /// Fields and a target in which secrets stand for placeholders; they exist on the way out only.
+    pub(crate) credentials: &'a Attached,
     pub(crate) resend: Resend,
     pub(crate) limits: &'a Limits,
     /// What it pays with: spent right before the first byte may leave.
@@ -210,15 +211,18 @@ fn is_of_origin(failure: &Failure) -> bool {
     matches!(failure, Failure::Broken(error) if *error.esource() != ErrorSource::Downstream)
 }
 
-/// Replaces every field that had a placeholder by its values, in their order.
-fn put_in(head: &mut RequestHeader, credentials: &[(HeaderName, HeaderValue)]) -> Result<()> {
-    for (name, _) in credentials {
+/// Replaces every field that had a placeholder by its values, in their order, and the target.
+fn put_in(head: &mut RequestHeader, credentials: &Attached) -> Result<()> {
+    for (name, _) in &credentials.fields {
         head.remove_header(name);
     }
-    for (name, value) in credentials {
+    for (name, value) in &credentials.fields {
         head.append_header(name.clone(), value.clone())?;
     }
-    Ok(())
+    match &credentials.target {
+        Some(target) => set_target(head, target.for_the_wire()),
+        None => Ok(()),
+    }
 }
 
 /// Bounds a wait for the origin.

@@ -23,6 +23,8 @@ const HEAD_BUFFER: usize = 4 << 10;
 /// Serves until the client, the rules or a drain end it. `first` bounds the wait for the first request.
 pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, wire: Box<Wire>, first: Duration, drain: Drain) {
     let mut draining = pin!(drain.clone().begun());
+    let mut draining_newcomers = pin!(drain.clone().begun_for_newcomers());
+    let mut newcomer = true;
     let mut revocation = pin!(revoked(engine.clone(), connection.clone()));
     let limits = &engine.limits;
     let trailers = wire.trailers().clone();
@@ -32,14 +34,15 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, wir
             prefix = BytesMut::with_capacity(HEAD_BUFFER);
             let arrived = tokio::select! { biased;
                 read = pingora::time::timeout(patience, stream.read_buf(&mut prefix)) => matches!(read, Ok(Ok(n)) if n > 0),
-                () = &mut draining => false,
+                () = &mut draining, if !newcomer => false,
+                () = &mut draining_newcomers, if newcomer => false,
                 _ = &mut revocation => false,
             };
             if !arrived {
                 return;
             }
         }
-        patience = limits.idle;
+        (patience, newcomer) = (limits.idle, false);
         // The deadline is for the whole head: a byte at a time (slowloris) does not renew it.
         match pingora::time::timeout(limits.header_read, request_head::read(&mut stream, &mut prefix, limits)).await {
             Ok(Ok(())) => {}

@@ -1,12 +1,16 @@
 //! What ends a client connection from our side: shutdown, and new rules that no longer list its destination.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tollgate_policy::Reason;
 
 use crate::flow::{Connection, Engine};
 use crate::gate::closure::Egress;
+
+/// How long a first request may still come once the drain has begun.
+const NEWCOMERS: Duration = Duration::from_secs(1);
 
 /// Tells connections that Tollgate drains.
 #[derive(Debug, Clone)]
@@ -26,6 +30,12 @@ impl Drain {
     pub(crate) async fn begun(mut self) {
         // An error means that the sender is gone, and with it the listener.
         let _ = self.0.wait_for(|draining| *draining).await;
+    }
+
+    /// Waits for it as one does who has asked for nothing yet: who was accepted a moment before a hot restart would be refused otherwise.
+    pub(crate) async fn begun_for_newcomers(self) {
+        self.begun().await;
+        tokio::time::sleep(NEWCOMERS).await;
     }
 }
 

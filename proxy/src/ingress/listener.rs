@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +68,11 @@ impl Listener {
             })
         };
         adopt().map_err(|source| ListenError { address, source })
+    }
+
+    /// A descriptor of it, for whoever goes on with it.
+    pub(crate) fn socket(&self) -> impl AsFd {
+        &self.socket
     }
 
     /// The chosen address.

@@ -56,7 +56,7 @@ impl Ingress {
         let limits = &self.engine.limits;
         let beginning = tokio::select! { biased;
             beginning = connect::read(&mut tcp, limits) => beginning,
-            () = drain.clone().begun() => return,
+            () = drain.clone().begun_for_newcomers() => return,
         };
         match beginning {
             Ok(Beginning::Connect(head, early)) => {

@@ -131,7 +131,7 @@ impl Tunnel {
         let silent = Connection::unread(client.clone(), self.authority.clone(), self.addresses.clone());
         let speech = tokio::select! { biased;
             speech = first_speech(&mut tcp, &mut early, patience, limits.header_read) => speech,
-            () = drain.clone().begun() => return,
+            () = drain.clone().begun_for_newcomers() => return,
             _ = revoked(ingress.engine.clone(), silent) => return,
         };
         let refused = match speech {

@@ -1,4 +1,4 @@
-//! The policy in force, and attempts to replace it.
+//! The policy in force, and attempts to replace it and the credentials.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use prometheus::{Gauge, IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
 use super::{Metrics, Registered};
 
-/// How an attempt to load the policy ended.
+/// How an attempt to load something again ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReloadResult {
     /// It is in force.
@@ -20,6 +20,8 @@ pub(super) struct Policy {
     rejected: IntCounter,
     generation: IntGauge,
     loaded: Gauge,
+    credentials_applied: IntCounter,
+    credentials_rejected: IntCounter,
     closers: IntGauge,
 }
 
@@ -27,7 +29,14 @@ impl Policy {
     pub(super) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let reloads = Opts::new("tollgate_policy_reloads_total", "Attempts to load the policy.");
         let reloads = IntCounterVec::new(reloads, &["result"])?.registered(registry)?;
+        let credentials = Opts::new(
+            "tollgate_credential_reloads_total",
+            "Attempts to take a credential from its file or command again.",
+        );
+        let credentials = IntCounterVec::new(credentials, &["result"])?.registered(registry)?;
         Ok(Policy {
+            credentials_applied: credentials.with_label_values(&["applied"]),
+            credentials_rejected: credentials.with_label_values(&["rejected"]),
             applied: reloads.with_label_values(&["applied"]),
             rejected: reloads.with_label_values(&["rejected"]),
             generation: IntGauge::new(
@@ -55,6 +64,14 @@ impl Metrics {
         match result {
             ReloadResult::Applied => self.policy.applied.inc(),
             ReloadResult::Rejected => self.policy.rejected.inc(),
+        }
+    }
+
+    /// A credential was taken again, or could not be.
+    pub fn credential_reloaded(&self, result: ReloadResult) {
+        match result {
+            ReloadResult::Applied => self.policy.credentials_applied.inc(),
+            ReloadResult::Rejected => self.policy.credentials_rejected.inc(),
         }
     }
 

@@ -123,6 +123,7 @@ fn every_metric_of_the_reference_is_there_from_the_start_with_its_labels() {
         ("tollgate_policy_reloads_total", &["result"]),
         ("tollgate_policy_generation", &[]),
         ("tollgate_policy_loaded_timestamp_seconds", &[]),
+        ("tollgate_credential_reloads_total", &["result"]),
         ("tollgate_egress_closers", &[]),
         ("tollgate_certificates_minted_total", &[]),
         ("tollgate_certificate_cache_entries", &[]),

@@ -13,7 +13,7 @@ use super::{Settings, StartError};
 use crate::audit::vocabulary::Vocabulary;
 use crate::audit::{Output, SignatureOutcome, Sink};
 use crate::config::Config;
-use crate::credentials::CredentialStore;
+use crate::credentials::Keeping;
 use crate::egress::fetch::Fetcher;
 use crate::egress::{Connector, Resolver, connector};
 use crate::flow::backend_label;
@@ -34,17 +34,18 @@ pub(super) struct Assembled {
     pub(super) engine: Arc<Engine>,
     pub(super) leaves: Arc<LeafCache>,
     pub(super) trust: TrustBundle,
+    pub(super) credentials: Keeping,
     pub(super) folder: Option<tempfile::TempDir>,
 }
 
-pub(super) fn assemble(settings: &Settings, clients: Network) -> Result<Assembled, StartError> {
+pub(super) fn assemble(settings: &Settings, clients: Network, authority: Option<&[u8]>) -> Result<Assembled, StartError> {
     let config = &settings.config;
     let Certificates {
         leaves,
         trust,
         roots_pem,
         folder,
-    } = certificates(&config.tls)?;
+    } = certificates(&config.tls, authority)?;
     let resolver = resolver(config);
     let proxy = upstream_proxy(&config.upstream, &roots_pem, &resolver)?;
     let connector = connector::connector(&roots_pem, proxy, &config.limits).map_err(|e| StartError::Certificates(e.to_string()))?;
@@ -58,12 +59,13 @@ pub(super) fn assemble(settings: &Settings, clients: Network) -> Result<Assemble
     let metrics = Arc::new(Metrics::new(assets)?);
     let output = config.audit.output.clone().unwrap_or(Output::Stdout);
     let audit = Arc::new(Sink::start(&output, config.limits.audit_unwritten)?);
+    let credentials = Keeping::start(config.credentials.clone(), |name| std::env::var_os(name))?;
     let engine = Engine {
         gate: Arc::new(gate),
         resolver,
         connector,
         identities: Identities::start(Arc::new(BinaryLedger::default()), clients).map_err(StartError::Identity)?,
-        credentials: CredentialStore::from_env(&config.credentials)?,
+        credentials: credentials.store().clone(),
         signer,
         audit,
         metrics: metrics.clone(),
@@ -77,6 +79,7 @@ pub(super) fn assemble(settings: &Settings, clients: Network) -> Result<Assemble
         engine,
         leaves,
         trust,
+        credentials,
         folder,
     })
 }

@@ -148,7 +148,7 @@ fn proxy(folder: &Path, port: u16) -> Arc<Ingress> {
         config: config.clone(),
         directory: folder.to_owned(),
     };
-    let assembled = assemble::assemble(&settings, Network::Ours).unwrap();
+    let assembled = assemble::assemble(&settings, Network::Ours, None).unwrap();
     let stanzas = Stanzas {
         operator: &config.payments,
     };

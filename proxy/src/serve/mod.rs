@@ -6,6 +6,7 @@
 mod agreement;
 mod assemble;
 mod chain;
+mod credential_sources;
 mod descriptors;
 #[cfg(test)]
 mod forwarding;
@@ -16,6 +17,7 @@ mod policy_paths;
 mod rehearsal;
 mod roots;
 mod signals;
+mod succession;
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
@@ -37,17 +39,22 @@ use crate::gate::Gate;
 use crate::gate::payment::terms::TermsError;
 use crate::gate::payment::{StoreFault, StoreStatus};
 use crate::gate::rail::RailsError;
+use crate::handover::{HandingOver, TakenOver};
 use crate::identity::Network;
 use crate::ingress::{Ingress, ListenError, Listener, Workers};
-use crate::settings::Closer;
+use crate::settings::{Closer, Closers};
 
 pub use chain::ChainSetupError;
+pub use credential_sources::CredentialSources;
 pub use judged::Judged;
 use kill_switch::KillSwitch;
 pub use policy_file::PolicyFile;
 pub use policy_paths::{PolicyPaths, Unreadable};
 pub use rehearsal::{Rehearsal, RehearsalError};
 pub use signals::Signals;
+pub use succession::Succession;
+use succession::WithAuthority;
+use zeroize::Zeroizing;
 
 /// How long the last reports of outcomes may take after everything else has ended.
 const LAST_REPORTS: Duration = Duration::from_secs(2);
@@ -98,6 +105,9 @@ pub enum StartError {
     /// `credentials:`.
     #[error("credentials: {0}")]
     Credentials(#[from] CredentialLoadError),
+    /// The listeners cannot be kept for a successor.
+    #[error("the listeners cannot be kept for a successor: {0}")]
+    Handover(#[source] std::io::Error),
     /// `audit:`.
     #[error("audit: {0}")]
     Audit(#[from] AuditError),
@@ -124,6 +134,8 @@ pub struct Tollgate {
     readiness: Arc<Readiness>,
     policy: Arc<PolicyFile>,
     kill_switch: Arc<KillSwitch>,
+    credentials: Arc<CredentialSources>,
+    succession: Arc<Succession>,
     proxy: SocketAddr,
     admin: SocketAddr,
     trust: TrustBundle,
@@ -135,35 +147,63 @@ pub struct Tollgate {
     _folder: Option<tempfile::TempDir>,
 }
 
+/// What a successor has from the process before it.
+#[derive(Debug, Default)]
+struct Inherited {
+    admin: Option<TcpListener>,
+    closed_by: Closers,
+    authority: Option<Zeroizing<Vec<u8>>>,
+}
+
 impl Tollgate {
     /// Binds, loads and serves. A policy that cannot be loaded does not keep it from starting: everything is denied, and `/readyz`
     /// says why, until a good one is there.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
         let listener = Listener::bind(settings.config.listen.proxy)?;
-        Self::start_on(settings, listener, Network::Ours).await
+        Self::start_on(settings, listener, Network::Ours, Inherited::default()).await
     }
 
     /// The same for clients in another network namespace, which `listener` is in.
     pub async fn start_inside(settings: Settings, listener: TcpListener, sandbox: u32) -> Result<Self, StartError> {
         let listener = Listener::adopt(listener)?;
-        Self::start_on(settings, listener, Network::OfProcess(sandbox)).await
+        Self::start_on(settings, listener, Network::OfProcess(sandbox), Inherited::default()).await
     }
 
-    async fn start_on(settings: Settings, listener: Listener, clients: Network) -> Result<Self, StartError> {
+    /// The same as the successor of a process that serves still.
+    pub async fn start_after(settings: Settings, taken: TakenOver) -> Result<Self, StartError> {
+        let listener = Listener::adopt(taken.proxy)?;
+        let inherited = Inherited {
+            admin: Some(taken.admin),
+            closed_by: taken.closed_by,
+            authority: taken.authority,
+        };
+        Self::start_on(settings, listener, Network::Ours, inherited).await
+    }
+
+    async fn start_on(settings: Settings, listener: Listener, clients: Network, inherited: Inherited) -> Result<Self, StartError> {
         descriptors::raise_limit();
-        let assembled = assemble::assemble(&settings, clients)?;
+        let assembled = assemble::assemble(
+            &settings,
+            clients,
+            inherited.authority.as_ref().map(|authority| authority.as_slice()),
+        )?;
         let address = settings.config.listen.admin;
         let admin_error = |source| StartError::Admin { address, source };
-        let admin = Admin::bind(address, settings.config.limits.admin_connections)
-            .await
-            .map_err(admin_error)?;
+        let connections = settings.config.limits.admin_connections;
+        let admin = match inherited.admin {
+            Some(listener) => Admin::adopt(listener, connections),
+            None => Admin::bind(address, connections).await,
+        };
+        let admin = admin.map_err(admin_error)?;
         let admin_address = admin.local_addr().map_err(admin_error)?;
         let assemble::Assembled {
             engine,
             leaves,
             trust,
+            credentials,
             folder,
         } = assembled;
+        let credentials = Arc::new(CredentialSources::new(credentials, engine.metrics.clone()));
         engine.gate.set_own_addresses(vec![listener.address(), admin_address]);
         let readiness = Arc::new(Readiness::default());
         settings.config.insecure.log();
@@ -182,6 +222,9 @@ impl Tollgate {
         policy.load();
         let kill_switch = KillSwitch::new(engine.clone(), readiness.clone(), settings.config.kill_switch.file);
         let kill_switch = Arc::new(kill_switch.map_err(StartError::KillSignal)?);
+        for closer in inherited.closed_by {
+            kill_switch.close(closer);
+        }
         kill_switch.look();
         let (stop, stopping) = watch::channel(false);
         let admin_stop = CancellationToken::new();
@@ -194,6 +237,19 @@ impl Tollgate {
                 Arc::new(move || kill_switch.close(Closer::Admin))
             },
         };
+        let with_authority = if settings.config.tls.hand_over_ca {
+            WithAuthority::Kept
+        } else {
+            WithAuthority::MadeAnew
+        };
+        let succession = Arc::new(Succession {
+            handing: HandingOver::of(listener.socket(), admin.listener()).map_err(StartError::Handover)?,
+            engine: engine.clone(),
+            readiness: readiness.clone(),
+            leaves: leaves.clone(),
+            with_authority,
+            admin_stop: admin_stop.clone(),
+        });
         let proxy = listener.address();
         let ingress = Arc::new(Ingress {
             engine: engine.clone(),
@@ -212,6 +268,8 @@ impl Tollgate {
             readiness,
             policy,
             kill_switch,
+            credentials,
+            succession,
             proxy,
             admin: admin_address,
             trust,
@@ -243,12 +301,23 @@ impl Tollgate {
         &self.policy
     }
 
-    /// Serves until `end`, watching the policy file and the kill switch; then drains.
+    /// The sources of credentials, to be read again.
+    pub fn credentials(&self) -> &Arc<CredentialSources> {
+        &self.credentials
+    }
+
+    /// What a hot restart needs.
+    pub fn succession(&self) -> &Arc<Succession> {
+        &self.succession
+    }
+
+    /// Serves until `end`, watching the policy file, the kill switch and the credentials' sources; then drains.
     pub async fn serve_until<T>(self, end: impl Future<Output = T>) -> T {
         let outcome = tokio::select! {
             outcome = end => outcome,
             never = self.policy.clone().watch() => match never {},
             never = self.kill_switch.watch() => match never {},
+            never = self.credentials.watch() => match never {},
         };
         self.drain().await;
         outcome
@@ -256,6 +325,7 @@ impl Tollgate {
 
     /// Lets requests under way end, within the limit, and writes the last audit lines.
     async fn drain(self) {
+        self.succession.handing.end();
         self.readiness.start_draining();
         self.stop.send_replace(true);
         let _ = self.proxy_task.await;

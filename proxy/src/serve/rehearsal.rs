@@ -50,7 +50,6 @@ impl Rehearsal {
                 .filter(|own| own.port() != 0)
                 .collect(),
         );
-        let blank = CredentialStore::load(&config.credentials, |_| Some("blank".into()));
         let sources = settings.policy.read()?;
         let stanzas = Stanzas {
             operator: &config.payments,
@@ -62,11 +61,10 @@ impl Rehearsal {
             return Err(RehearsalError::Policy(errors));
         };
         gate.replace(stanzas.ruleset(1, policy));
-        let credentials = blank.map_err(StartError::Credentials)?;
         let engine = DryEngine {
             gate,
             resolver,
-            credentials,
+            credentials: CredentialStore::blank(&config.credentials),
             limits: config.limits,
             binaries: Binaries::of(&config.insecure),
         };

@@ -19,14 +19,15 @@ pub(super) struct Certificates {
     pub(super) folder: Option<tempfile::TempDir>,
 }
 
-/// Makes the authority, writes the trust files and reads the roots.
-pub(super) fn certificates(config: &TlsConfig) -> Result<Certificates, StartError> {
+/// Makes the authority or goes on as the one that was handed over, writes the trust files and reads the roots.
+pub(super) fn certificates(config: &TlsConfig, handed_over: Option<&[u8]>) -> Result<Certificates, StartError> {
     let failed = |error: &dyn std::fmt::Display| StartError::Certificates(error.to_string());
     let roots = Roots::load(&config.extra_upstream_roots).map_err(|e| failed(&e))?;
     for warning in &roots.warnings {
         tracing::warn!("{warning}");
     }
-    let authority = CertificateAuthority::generate().map_err(|e| failed(&e))?;
+    let authority = handed_over.map_or_else(CertificateAuthority::generate, CertificateAuthority::take_over);
+    let authority = authority.map_err(|e| failed(&e))?;
     let folder = match &config.ca_dir {
         Some(_) => None,
         None => Some(tempfile::Builder::new().prefix("tollgate-").tempdir().map_err(|e| failed(&e))?),

@@ -9,6 +9,7 @@
 mod addresses;
 mod authority;
 mod body_protocols;
+mod credentials;
 mod fragments;
 mod http2;
 mod hygiene;

@@ -8,5 +8,6 @@
 
 mod crowds;
 mod kill_switch;
+mod restart;
 mod slow;
 mod storm;

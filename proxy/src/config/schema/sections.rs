@@ -35,9 +35,13 @@ pub(super) fn tls(default: &TlsConfig) -> Value {
         format_duration(default.leaf_lifetime),
     );
     section(
-        "The certificate authority that is made at every start, and the roots that origins are verified against.",
+        "The certificate authority that is made at every start (but see `hand_over_ca`), and the roots that origins are verified against.",
         json!({
             "ca_dir": optional_text("The folder that gets `tollgate-ca.pem` and `ca-bundle.pem`; a temporary one when it is left out."),
+            "hand_over_ca": {
+                "type": "boolean", "default": false,
+                "description": "Whether the new process of a hot restart (SIGUSR2) goes on as the same authority; takes `ca_dir`.",
+            },
             "leaf_lifetime": lifetime,
             "extra_upstream_roots": {
                 "type": "array",
@@ -191,15 +195,28 @@ pub(super) fn credentials() -> Value {
         json!({
             "placeholder": name("What stands for it in the sandbox, after `openshell:resolve:env:`."),
             "from_env": name("The variable of Tollgate's own environment that holds it."),
+            "from_file": {
+                "type": "string", "minLength": 1,
+                "description": "A file that only its owner may read, with the secret and nothing else; read again when it changes.",
+            },
+            "from_command": {
+                "type": "array", "minItems": 1, "items": { "type": "string" },
+                "description": "A program and its arguments; the secret is what it writes to standard output within ten seconds.",
+            },
+            "refresh": duration("How often the command is run again; left out: on SIGHUP only."),
             "hosts": {
                 "type": "array", "minItems": 1, "items": { "type": "string" },
-                "description": "Hosts that it may be sent to: `name` for every port, or `name:port`. Exact: no patterns.",
+                "description": "Where it may be sent: `name` for every port, or `name:port`; with a path behind it (`/v1/x`, or `/v1/**` for all below) only there. No other patterns.",
             },
         }),
     );
     json!({
         "type": "array",
-        "items": with(credential, "required", json!(["placeholder", "from_env", "hosts"])),
+        "items": with(
+            with(credential, "required", json!(["placeholder", "hosts"])),
+            "oneOf",
+            json!([{ "required": ["from_env"] }, { "required": ["from_file"] }, { "required": ["from_command"] }]),
+        ),
         "default": [],
         "description": "Which placeholders stand for which secrets; no placeholder twice.",
     })

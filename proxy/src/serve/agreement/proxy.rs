@@ -47,7 +47,7 @@ pub(super) enum Answer {
 impl Proxy {
     pub(super) async fn start(settings: &Settings) -> Self {
         let ports = [origin::start().await, origin::start().await];
-        let assembled = assemble::assemble(settings, Network::Ours).unwrap();
+        let assembled = assemble::assemble(settings, Network::Ours, None).unwrap();
         let ingress = Arc::new(Ingress {
             engine: assembled.engine,
             leaves: assembled.leaves,

@@ -1,6 +1,5 @@
 //! Tricks with the header: its name, its number, its version, and where in the message it stands.
 
-
 use tollgate_tests::client::{Ask, Via};
 use tollgate_tests::payment::{Terms, Wallet, encode};
 use tollgate_tests::policy::HOST;
