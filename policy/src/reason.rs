@@ -119,7 +119,7 @@ reasons! {
     RailFacilitatorCall = "rail_facilitator_call" in Rail;
     /// The request signs or broadcasts a transaction.
     RailBroadcast = "rail_broadcast" in Rail;
-    /// The request pays by a scheme other than x402.
+    /// The request pays by a scheme other than x402, or its answer asks for that.
     RailPaymentScheme = "rail_payment_scheme" in Rail;
 
     /// A payment that does not parse canonically.

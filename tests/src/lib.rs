@@ -18,6 +18,7 @@ pub mod answer;
 pub mod authority;
 pub mod chained;
 pub mod client;
+pub mod exec;
 pub mod grpc;
 pub mod h2_client;
 pub mod h2_frames;

@@ -247,7 +247,8 @@ pub fn reply(status: StatusCode, body: impl Into<Bytes>) -> Reply {
     response
 }
 
-fn streamed<const N: usize>(frames: [Frame<Bytes>; N]) -> Reply {
+/// An answer of these frames; its length is not announced.
+pub fn streamed<const N: usize>(frames: [Frame<Bytes>; N]) -> Reply {
     Response::new(Frames(frames.into_iter().collect()).boxed())
 }
 

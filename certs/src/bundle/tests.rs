@@ -32,8 +32,11 @@ fn the_authority_stands_alone_and_among_all() {
     assert_eq!(read_certificates(&written.ca).unwrap(), [ours.certificate().clone()]);
     let all = [&system, &extra, &ours].map(|a| a.certificate().clone());
     assert_eq!(read_certificates(&written.bundle).unwrap(), all);
-    assert_eq!(written.certificates, 3);
-    assert_eq!((mode(&written.ca), mode(&written.bundle), mode(&directory)), (0o644, 0o644, 0o755));
+    for file in [&written.ca, &written.bundle, &written.java, &written.apt, &written.wget] {
+        assert_eq!(mode(file), 0o644, "{}", file.display());
+    }
+    assert_eq!(mode(&directory), 0o755);
+    assert_eq!(written, TrustBundle::within(&directory).unwrap());
     assert!(!fs::read_to_string(&written.bundle).unwrap().contains("PRIVATE"));
 }
 
@@ -53,8 +56,8 @@ fn a_restart_under_its_own_environment_does_not_pile_up_authorities() {
     for _ in 0..3 {
         let ours = authority();
         let written = TrustBundle::write(directory.path(), &ours, &known).unwrap();
-        assert_eq!(written.certificates, 2);
         known.system = read_certificates(&written.bundle).unwrap();
+        assert_eq!(known.system.len(), 2);
     }
 }
 
@@ -89,7 +92,7 @@ fn a_reader_never_sees_half_a_file_and_nothing_is_left_behind() {
             assert_eq!(read_certificates(&bundle).unwrap().len(), 41);
         }
     });
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 5);
 }
 
 #[test]
@@ -108,4 +111,45 @@ fn errors_name_the_path() {
         matches!(error, BundleError::Write { .. }) && error.to_string().contains(BUNDLE_FILE),
         "{error}"
     );
+}
+
+/// A folder's name must not become a setting of its own.
+#[test]
+fn a_path_cannot_inject_a_setting() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["\"; Dpkg::Pre-Invoke {\"id\";}; #", "a\nuse_proxy = off"] {
+        let error = TrustBundle::write(&directory.path().join(name), &authority(), &Roots::default()).unwrap_err();
+        assert!(matches!(error, BundleError::Unnameable(_)), "{error}");
+    }
+}
+
+#[test]
+fn apt_and_wget_are_told_of_all_roots() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("with space");
+    let written = TrustBundle::write(&directory, &authority(), &Roots::default()).unwrap();
+    let bundle = written.bundle.to_str().unwrap();
+    let read = |path| fs::read_to_string(path).unwrap();
+    assert_eq!(read(written.apt), format!("Acquire::https::CAInfo \"{bundle}\";\n"));
+    assert_eq!(read(written.wget), format!("ca_certificate = {bundle}\n"));
+}
+
+/// Whether Java takes the seal as well, its own clients say.
+#[test]
+fn a_java_key_store_has_its_header_its_entries_and_its_seal() {
+    let directory = tempfile::tempdir().unwrap();
+    let (system, ours) = (authority(), authority());
+    let written = TrustBundle::write(directory.path(), &ours, &roots(&[&system], &[])).unwrap();
+    let store = fs::read(written.java).unwrap();
+    let mut expected = b"\xfe\xed\xfe\xed\0\0\0\x02\0\0\0\x02".to_vec();
+    for (alias, authority) in [("root-0", &system), ("root-1", &ours)] {
+        let certificate = authority.certificate();
+        expected.extend_from_slice(b"\0\0\0\x02\0\x06");
+        expected.extend_from_slice(alias.as_bytes());
+        expected.extend_from_slice(b"\0\0\0\0\0\0\0\0\0\x05X.509");
+        expected.extend_from_slice(&u32::try_from(certificate.len()).unwrap().to_be_bytes());
+        expected.extend_from_slice(certificate);
+    }
+    let (content, seal) = store.split_at(store.len() - 20);
+    assert_eq!((content, seal.len()), (&*expected, 20));
 }

@@ -8,9 +8,12 @@ use super::*;
 
 const AWKWARD: &str = r#"/tmp/it's a "test" $HOME `id` \n #1/ä=b"#;
 
+fn files(directory: &Path) -> TrustBundle {
+    TrustBundle::within(directory).unwrap()
+}
+
 fn environment(directory: &str) -> ClientEnvironment {
-    let (ca, bundle) = (format!("{directory}/tollgate-ca.pem"), format!("{directory}/ca-bundle.pem"));
-    ClientEnvironment::new("http://127.0.0.1:3128", ca.as_ref(), bundle.as_ref(), DEFAULT_NO_PROXY).unwrap()
+    ClientEnvironment::new("http://127.0.0.1:3128", &files(directory.as_ref()), DEFAULT_NO_PROXY).unwrap()
 }
 
 fn value<'a>(environment: &'a ClientEnvironment, name: &str) -> &'a str {
@@ -33,6 +36,9 @@ fn clients_are_told_the_proxy_and_the_right_file() {
         "https_proxy",
         "all_proxy",
         "grpc_proxy",
+        "CARGO_HTTP_PROXY",
+        "npm_config_proxy",
+        "npm_config_https_proxy",
     ] {
         assert_eq!(value(&environment, name), "http://127.0.0.1:3128", "{name}");
     }
@@ -56,6 +62,7 @@ fn clients_are_told_the_proxy_and_the_right_file() {
         "PIP_CERT",
         "AWS_CA_BUNDLE",
         "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+        "npm_config_cafile",
     ] {
         assert_eq!(value(&environment, name), "/run/tollgate/ca-bundle.pem", "{name}");
     }
@@ -71,6 +78,36 @@ fn each_variable_is_named_once_and_explained() {
     }
     // Options for the whole of Node would replace what the user set.
     assert!(!names.contains("NODE_OPTIONS"));
+}
+
+#[test]
+fn java_is_told_all_by_properties() {
+    let environment = environment("/with space");
+    assert_eq!(
+        value(&environment, "JAVA_TOOL_OPTIONS"),
+        "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=3128 \
+         -Dhttp.nonProxyHosts=127.0.0.1|localhost|[::1] '-Djavax.net.ssl.trustStore=/with space/truststore.jks' \
+         -Djavax.net.ssl.trustStoreType=JKS -Djavax.net.ssl.trustStorePassword=changeit"
+    );
+}
+
+/// What a user set for Java is no less in force, and what a user set for proxies and roots is.
+#[test]
+fn options_are_added_to_and_everything_else_is_replaced() {
+    let environment = environment("/run/tollgate");
+    for variable in environment.variables() {
+        let joined = ["JAVA_TOOL_OPTIONS", "MAVEN_OPTS"].contains(&variable.name);
+        let expected = if joined {
+            format!("-Xmx1g {}", variable.value)
+        } else {
+            variable.value.clone()
+        };
+        assert_eq!(variable.over(Some("-Xmx1g")), expected);
+        assert_eq!(variable.over(Some("")), variable.value);
+        assert_eq!(variable.over(None), variable.value);
+        let line = format!("export {}=-Xmx1g\n{}", variable.name, environment.render(Format::Sh));
+        assert_eq!(through_sh(&line, true).get(variable.name), Some(&expected));
+    }
 }
 
 /// What `sh` makes of the rendered text, evaluated as the README says.
@@ -150,7 +187,7 @@ fn json_is_one_object() {
 
 #[test]
 fn an_empty_no_proxy_overrides_an_inherited_one() {
-    let environment = ClientEnvironment::new("http://127.0.0.1:1", "/a".as_ref(), "/b".as_ref(), "").unwrap();
+    let environment = ClientEnvironment::new("http://127.0.0.1:1", &files("/a".as_ref()), "").unwrap();
     let rendered = environment.render(Format::Sh);
     assert!(rendered.contains("export NO_PROXY=''\n") && rendered.contains("export no_proxy=''\n"));
     assert!(environment.render(Format::Dotenv).contains("\nNO_PROXY=\n"));
@@ -158,7 +195,7 @@ fn an_empty_no_proxy_overrides_an_inherited_one() {
 
 #[test]
 fn what_no_environment_can_hold_is_refused() {
-    let new = |proxy: &str, ca: &Path| ClientEnvironment::new(proxy, ca, Path::new("/b"), "").unwrap_err();
+    let new = |proxy: &str, directory: &Path| ClientEnvironment::new(proxy, &files(directory), "").unwrap_err();
     let good = "http://127.0.0.1:3128";
     assert!(matches!(
         new("https://127.0.0.1:3128", Path::new("/a")),

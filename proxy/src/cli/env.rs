@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tollgate_certs::{BUNDLE_FILE, CA_FILE, ClientEnvironment, DEFAULT_NO_PROXY, read_certificates};
+use tollgate_certs::{ClientEnvironment, DEFAULT_NO_PROXY, TrustBundle, read_certificates};
 
 use super::{CliError, Exit, output};
 
@@ -66,9 +66,8 @@ fn text(
     if let Err(why) = check_proxy(proxy) {
         return usage(format!("--proxy {proxy}: {why}"));
     }
-    let ca = certificate_file(folder, CA_FILE)?;
-    let bundle = certificate_file(folder, BUNDLE_FILE)?;
-    match ClientEnvironment::new(proxy, &ca, &bundle, no_proxy) {
+    let files = files(folder)?;
+    match ClientEnvironment::new(proxy, &files, no_proxy) {
         Ok(environment) => Ok(environment.render((*format).into())),
         Err(error) => usage(error.to_string()),
     }
@@ -85,15 +84,21 @@ fn check_proxy(proxy: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The absolute path of one of the two files: clients change their working directory.
-fn certificate_file(folder: &Path, name: &str) -> Result<PathBuf, CliError> {
-    let path = std::path::absolute(folder.join(name)).map_err(|error| CliError::Usage(format!("--ca-dir: {error}")))?;
-    match read_certificates(&path) {
-        Ok(_) => Ok(path),
-        Err(error) => Err(CliError::Usage(format!(
-            "{error}; `tollgate run` writes it when it starts, into the folder of its ca=…"
-        ))),
+/// The files of the folder, all of which have to be there.
+fn files(folder: &Path) -> Result<TrustBundle, CliError> {
+    let missing = |what: String| {
+        CliError::Usage(format!(
+            "{what}; `tollgate run` writes it when it starts, into the folder of its ca=…"
+        ))
+    };
+    let files = TrustBundle::within(folder).map_err(|error| CliError::Usage(format!("--ca-dir: {error}")))?;
+    for file in [&files.ca, &files.bundle] {
+        read_certificates(file).map_err(|error| missing(error.to_string()))?;
     }
+    for file in [&files.java, &files.apt, &files.wget] {
+        std::fs::metadata(file).map_err(|error| missing(format!("{}: {error}", file.display())))?;
+    }
+    Ok(files)
 }
 
 #[cfg(test)]

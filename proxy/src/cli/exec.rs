@@ -9,7 +9,7 @@ use clap::Args;
 use rustix::process::{DumpableBehavior, Pid, Signal, kill_process, set_dumpable_behavior};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
-use tollgate_certs::{ClientEnvironment, DEFAULT_NO_PROXY};
+use tollgate_certs::{ClientEnvironment, DEFAULT_NO_PROXY, Variable};
 
 use super::{CliError, Documents, Exit};
 use crate::audit::Output;
@@ -62,10 +62,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit, CliError> {
         } else {
             (Tollgate::start(settings).await?, Place::Beside)
         };
-        let trust = tollgate.trust();
         let proxy = format!("http://{}", tollgate.proxy());
-        let environment = ClientEnvironment::new(&proxy, &trust.ca, &trust.bundle, no_proxy).map_err(|e| CliError::Usage(e.to_string()))?;
-        let variables: Vec<(&str, &str)> = environment.variables().iter().map(|v| (v.name, &*v.value)).collect();
+        let environment = ClientEnvironment::new(&proxy, tollgate.trust(), no_proxy).map_err(|e| CliError::Usage(e.to_string()))?;
+        let inherited = |variable: &Variable| variable.over(std::env::var(variable.name).ok().as_deref());
+        let variables: Vec<(&str, String)> = environment.variables().iter().map(|v| (v.name, inherited(v))).collect();
         let child = match place {
             Place::Inside(sandbox) => sandbox.enter(&variables)?,
             Place::Beside => beside(&command, &variables, &secrets)?,
@@ -83,12 +83,12 @@ enum Place {
     Inside(Sandbox),
 }
 
-fn beside(command: &[OsString], variables: &[(&str, &str)], secrets: &[String]) -> Result<Child, CliError> {
+fn beside(command: &[OsString], variables: &[(&str, String)], secrets: &[String]) -> Result<Child, CliError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(CliError::Usage("no command".to_owned()));
     };
     let mut child = Command::new(program);
-    child.args(arguments).envs(variables.iter().copied());
+    child.args(arguments).envs(variables.iter().cloned());
     for secret in secrets {
         child.env_remove(secret);
     }

@@ -12,7 +12,7 @@ use crate::settings::units;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsConfig {
-    /// The folder that gets `tollgate-ca.pem` and `ca-bundle.pem`; a temporary one when there is none.
+    /// The folder that gets `tollgate-ca.pem`, `ca-bundle.pem` and the other files that clients are told of; a temporary one when there is none.
     pub ca_dir: Option<PathBuf>,
     /// How long a minted leaf is valid.
     #[serde(deserialize_with = "leaf_lifetime")]

@@ -10,6 +10,7 @@ use tokio_util::either::Either;
 use tollgate_policy::Authority;
 
 use super::connector::Connector;
+use super::eyeballs;
 use super::upstream_proxy::{ChainError, Chained};
 
 /// Why no address could be connected to.
@@ -29,17 +30,15 @@ pub enum DialError {
 /// Straight, or by the upstream proxy.
 pub type Dialled = Either<TcpStream, Chained>;
 
-/// Tries the addresses in order, each for `limit`. Only these are dialled: nothing is resolved here.
+/// Tries the addresses, each for `limit`. Only these are dialled: nothing is resolved here.
 pub async fn dial(connector: &Connector, authority: &Authority, addresses: &[IpAddr], limit: Duration) -> Result<Dialled, DialError> {
-    let mut last = DialError::Timeout;
-    for address in addresses {
+    let dialled = eyeballs::first(addresses, |address| async {
         match tokio::time::timeout(limit, one(connector, authority, *address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
-            Ok(Err(error)) => last = error,
-            Err(_) => last = DialError::Timeout,
+            Ok(dialled) => dialled,
+            Err(_) => Err(DialError::Timeout),
         }
-    }
-    Err(last)
+    });
+    dialled.await.unwrap_or(Err(DialError::Timeout))
 }
 
 async fn one(connector: &Connector, authority: &Authority, address: IpAddr) -> Result<Dialled, DialError> {

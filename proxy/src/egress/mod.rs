@@ -5,6 +5,7 @@
 pub mod connector;
 pub mod destination;
 pub mod dial;
+mod eyeballs;
 pub mod fetch;
 pub mod origin;
 pub mod resolve;

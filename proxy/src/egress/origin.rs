@@ -18,6 +18,7 @@ use tokio::io::AsyncReadExt;
 
 use super::connector::{self, Connector, PoolGroup};
 use super::destination::{Destination, Security};
+use super::eyeballs;
 use super::session::OriginSession;
 use super::wire::{Pace, SharedWire, Transport, Wire};
 use crate::settings::Limits;
@@ -133,15 +134,12 @@ impl Origin {
             (true, Some(Speaks::Http1)) => drop(turn),
             _ => {}
         }
-        let mut last = None;
-        for peer in &self.peers {
-            // Boxed: dialling is rare, and its state would otherwise be part of every idle connection's.
-            match Box::pin(self.dial(peer, need)).await {
-                Ok(session) => return Ok((session, History::New)),
-                Err(e) => last = Some(e.into_up()),
-            }
+        // Boxed: dialling is rare, and its state would otherwise be part of every idle connection's.
+        match Box::pin(eyeballs::first(&self.peers, |peer| self.dial(peer, need))).await {
+            Some(Ok(session)) => Ok((session, History::New)),
+            Some(Err(error)) => Err(error.into_up()),
+            None => Err(Error::explain(ErrorType::ConnectNoRoute, "no address").into_up()),
         }
-        Err(last.unwrap_or_else(|| Error::explain(ErrorType::ConnectNoRoute, "no address").into_up()))
     }
 
     /// Whether HTTP/2 is asked for: the client speaks it, or the origin takes nothing else.

@@ -14,6 +14,8 @@ use lru::LruCache;
 use thiserror::Error;
 use tollgate_policy::Host;
 
+use super::eyeballs::interleaved;
+
 /// How long an answer is used again.
 const TIME_TO_LIVE: Duration = Duration::from_secs(10);
 /// Names remembered at once.
@@ -79,7 +81,7 @@ impl Resolver {
         if addresses.is_empty() {
             return Err(ResolveError::NotResolved);
         }
-        let addresses: Arc<[IpAddr]> = addresses.into();
+        let addresses: Arc<[IpAddr]> = interleaved(addresses).into();
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.put(name.clone(), (addresses.clone(), Instant::now()));
         Ok(addresses)

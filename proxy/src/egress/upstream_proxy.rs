@@ -26,6 +26,7 @@ use tollgate_policy::{Authority, Host};
 use zeroize::Zeroizing;
 
 use super::destination::Security;
+use super::eyeballs;
 use super::fetch::ServiceUrl;
 use super::resolve::Resolver;
 
@@ -141,13 +142,10 @@ impl UpstreamProxy {
     async fn dial(&self) -> Result<TcpStream, ChainError> {
         let authority = self.url.destination().authority();
         let addresses = self.resolver.resolve(&authority.host).await.map_err(|_| ChainError::NotResolved)?;
-        for address in addresses.iter() {
-            if let Ok(stream) = TcpStream::connect(SocketAddr::new(*address, authority.port)).await {
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-        }
-        Err(ChainError::NotConnected)
+        let connected = eyeballs::first(&addresses, |address| TcpStream::connect(SocketAddr::new(*address, authority.port))).await;
+        let stream = connected.and_then(Result::ok).ok_or(ChainError::NotConnected)?;
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
     }
 
     fn server_name(&self) -> Result<ServerName<'static>, ChainError> {

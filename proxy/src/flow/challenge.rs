@@ -1,9 +1,9 @@
 //! An answer that asks for a payment, on its way to the client: judged before anything is signed, and remembered.
 //!
 //! In: an answer with status 402 or 412, or one to JSON-RPC calls, whose head is here. Out: the answer as the client may see it (options
-//! that would be refused are taken out; what has been read of its body is in [`Sent::read`]), or a denial if nothing is left that may be
-//! paid; for a stream of events, what screens it. Every x402 client signs what a readable challenge asks for, at once and unattended; one
-//! that never sees it has signed nothing that could leak.
+//! that would be refused are taken out, and offers to be paid by a rail; what has been read of its body is in [`Sent::read`]), or a denial if
+//! nothing is left that may be paid; for a stream of events, what screens it. Every x402 client signs what a readable challenge asks for, at
+//! once and unattended; one that never sees it has signed nothing that could leak.
 
 mod events;
 mod rpc;
@@ -29,6 +29,7 @@ use super::session::ClientSession;
 use crate::gate::payment::challenges::{ChallengeRule, ScreeningRule};
 use crate::gate::payment::judge::judge_offer;
 use crate::gate::payment::terms::Terms;
+use crate::gate::rail::Rails;
 use crate::gate::{Denial, PaymentFacts, Ruleset};
 use crate::verdict::Question;
 use crate::x402::address::Address;
@@ -184,6 +185,9 @@ async fn by_status(screening: &Screening<'_>, down: &mut ClientSession, mut sent
     };
     let challenges: Vec<&Challenge> = found.all().collect();
     if challenges.is_empty() {
+        if rule == ScreeningRule::Screened {
+            engine.gate.judge_offers(&sent.head.headers)?;
+        }
         return Ok(sent);
     }
     let request = payment_request(head);
@@ -193,6 +197,7 @@ async fn by_status(screening: &Screening<'_>, down: &mut ClientSession, mut sent
             agree(&found)?;
             let payable = screening.judge(&challenges, &request, Some(down), record).await?;
             rewrite(&mut sent, &found, &payable)?;
+            take_out_rails(&mut sent, &engine.gate.standing().rails)?;
             Some(payable)
         }
     };
@@ -379,6 +384,17 @@ fn rewrite(sent: &mut Sent, found: &Found, payable: &[Purchase]) -> Result<(), F
     if let Some(body) = found.body.as_ref().filter(|body| !whole(body)) {
         let text = body.only(keep).ok_or_else(lost)?;
         replace_body(sent, text)?;
+    }
+    Ok(())
+}
+
+/// Beside an x402 payment that may be made, another one is not offered.
+fn take_out_rails(sent: &mut Sent, rails: &Rails) -> Result<(), Failure> {
+    for (name, values) in rails.without_offers(&sent.head.headers) {
+        sent.head.remove_header(&name);
+        for value in values {
+            sent.head.append_header(name.clone(), value)?;
+        }
     }
     Ok(())
 }

@@ -37,9 +37,11 @@ fn code(status: StatusCode) -> &'static str {
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
-        match byte {
-            b' '..=b'$' | b'&'..=b'~' => encoded.push(char::from(byte)),
-            byte => encoded.push_str(&format!("%{byte:02X}")),
+        if matches!(byte, b' '..=b'$' | b'&'..=b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            encoded.push_str(&hex::encode_upper([byte]));
         }
     }
     encoded
@@ -47,7 +49,7 @@ fn percent_encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use tollgate_policy::Reason;
 
     use super::*;

@@ -168,7 +168,7 @@ mod tests {
         }
         let fields = |names: &[&'static str]| {
             let fields = names.iter().map(|name| (HeaderName::from_static(name), "1".parse().unwrap()));
-            HeaderMap::from_iter(fields)
+            fields.collect::<HeaderMap>()
         };
         assert_eq!(sifted(fields(&["grpc-status", "set-cookie"])), Some(fields(&["grpc-status"])));
         assert_eq!(sifted(fields(&["payment-required"])), None);

@@ -274,6 +274,16 @@ impl Gate {
         }
     }
 
+    /// Whether the head of an answer asks to be paid by a rail.
+    pub fn judge_offers(&self, headers: &HeaderMap) -> Result<(), Denial> {
+        refuse_rail(self.standing.rails.offered(headers))
+    }
+
+    /// Whether a JSON-RPC answer does.
+    pub fn judge_answer(&self, text: &[u8]) -> Result<(), Denial> {
+        refuse_rail(self.standing.rails.offered_in(text))
+    }
+
     /// The payment memory.
     pub fn replay(&self) -> &ReplayMemory {
         &self.replay

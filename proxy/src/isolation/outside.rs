@@ -58,7 +58,7 @@ impl Sandbox {
     }
 
     /// Lets it become the command, with these variables besides those that it has.
-    pub fn enter(mut self, environment: &[(&str, &str)]) -> Result<Child, IsolationError> {
+    pub fn enter(mut self, environment: &[(&str, String)]) -> Result<Child, IsolationError> {
         let environment = serde_json::to_vec(environment).map_err(|error| IsolationError::Broken(error.into()))?;
         self.channel.write_all(&environment).map_err(IsolationError::Broken)?;
         self.channel.shutdown(Shutdown::Write).map_err(IsolationError::Broken)?;

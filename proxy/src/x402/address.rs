@@ -18,9 +18,15 @@ pub enum Address {
     Solana(SolanaAddress),
 }
 
+/// What a placeholder in an example begins with.
+const UNFILLED: &str = "FILL_IN";
+
 impl Address {
     /// Parses an address of either kind; they cannot be taken for each other, as base58 has no `0`.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
+        if text.starts_with(UNFILLED) {
+            return Err(AddressError::Unfilled);
+        }
         if text.starts_with("0x") {
             return EvmAddress::parse(text).map(Address::Evm);
         }
@@ -105,6 +111,9 @@ pub enum AddressError {
     /// Mixed case that is not the EIP-55 spelling: somebody changed a letter, or wants two parsers to disagree.
     #[error("the EIP-55 checksum is wrong")]
     Checksum,
+    /// What an example has where its reader has to know better.
+    #[error("not filled in yet: an address has to stand here")]
+    Unfilled,
     /// The burn address, or an unset field.
     #[error("the zero address")]
     Zero,

@@ -3,6 +3,7 @@
 //! A signature is money for whoever reads it, so every other way out of the sandbox is searched for one. The search takes what any reader
 //! might take (either base64 alphabet, keys in any case, escapes); what it finds is refused, never judged.
 
+mod layers;
 mod passing;
 mod text;
 mod transaction;
@@ -10,8 +11,9 @@ mod transaction;
 use super::base64::is_base64;
 use super::carriers::{A2A_PAYMENT, MCP_PAYMENT, Sought};
 use super::json::{Object, Value};
+pub(crate) use layers::may_be_in_layers;
 pub use passing::Passing;
-pub(crate) use text::encoded_words;
+pub(crate) use text::{CREDENTIAL, encoded_words};
 pub use text::{SHORTEST, in_text};
 pub(crate) use transaction::{may_be_in_base58, words as transaction_words};
 
@@ -82,10 +84,7 @@ impl Walk<'_> {
         match value {
             Value::Array(values) => values.iter().for_each(|value| self.value(value)),
             Value::Object(object) => self.object(object),
-            Value::String(text) if hides_payment(text) => self.found(Trace::Payment),
-            Value::String(text) if transaction::is_hidden_in(text) => self.found(Trace::SignedAuthorization),
-            // A header line, a data URL, JSON within JSON: what a partner outside would take apart again.
-            Value::String(text) => self.strongest = self.strongest.max(in_text(text.as_bytes())),
+            Value::String(text) => self.strongest = self.strongest.max(in_string(text)),
             _ => {}
         }
     }
@@ -112,6 +111,9 @@ impl Walk<'_> {
         if has("signedTransaction") {
             self.found(Trace::SignedAuthorization);
         }
+        if has_all(&["challenge", "payload"]) && object.object("challenge").is_some_and(is_mpp) {
+            self.found(Trace::MppCredential);
+        }
         self.signature |= has("signature") || has_all(&["v", "r", "s"]);
         for (key, value) in object.members() {
             self.strongest = self.strongest.max(in_text(key.as_bytes()));
@@ -130,11 +132,21 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a string is, as a whole, a base64 spelling of a document with a payment in it. One level: who encodes twice has a partner
-/// outside who could take any other encoding as well.
-fn hides_payment(text: &str) -> bool {
+/// Whether an object is a challenge of MPP (draft-httpauth-payment).
+pub(crate) fn is_mpp(challenge: &Object<'_>) -> bool {
+    ["method", "intent", "request"].iter().all(|name| challenge.has(name))
+}
+
+/// What a string holds: as a whole in base64, or as a header line, a data URL, JSON within JSON, which a partner outside would take apart again.
+fn in_string(text: &str) -> Option<Trace> {
     let run = text.trim().trim_end_matches('=').as_bytes();
-    run.len() >= SHORTEST && run.iter().all(|b| is_base64(*b)) && text::decodes_to_payment(run)
+    if run.len() >= SHORTEST && run.iter().all(|b| is_base64(*b)) {
+        let transaction = || transaction::is_hidden_in(run).then_some(Trace::SignedAuthorization);
+        if let Some(trace) = text::in_decoded(run).or_else(transaction) {
+            return Some(trace);
+        }
+    }
+    in_text(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -7,11 +7,13 @@
 )]
 
 mod curl;
+mod equipped;
 mod git;
 mod graphql;
 mod grpc;
 mod matrix;
 mod mcp;
+mod mcp_matrix;
 mod mcp_paid;
 mod mpp;
 mod plain;

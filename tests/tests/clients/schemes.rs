@@ -1,5 +1,5 @@
-//! Payments of the schemes that are off by default, by the SDKs that make them: Permit2 from `@x402/fetch` (also with an allowance for it),
-//! `upto` from the Python SDK, and Solana from `@x402/svm` and the legacy `x402-fetch`. The chains that they ask are a double on loopback.
+//! Payments of the schemes that are off by default, by the SDKs that make them: Permit2 from `@x402/fetch` (also with either allowance for
+//! it), `upto` from the Python SDK, and Solana from `@x402/svm` and the legacy `x402-fetch`. The chains that they ask are a double on loopback.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,6 +26,12 @@ const DEALS: [Deal; 4] = [
     ("agents/pay_svm_v1.mjs", "/svm-v1", "exact-svm"),
 ];
 
+/// Payments with an allowance for Permit2, which the SDK signs beside them: EIP-2612 typed data, or a transaction.
+const SPONSORED: [Deal; 2] = [
+    ("agents/pay_sponsored.mjs", "/sponsored", "exact-permit2"),
+    ("agents/pay_sponsored.mjs", "/approved", "exact-permit2"),
+];
+
 fn reply(status: u16, challenge: Option<String>, body: String) -> Reply {
     let mut response = http::Response::builder().status(status).header("content-type", "application/json");
     if let Some(challenge) = challenge {
@@ -40,7 +46,7 @@ fn sell(seen: &Seen) -> Reply {
     }
     let url = format!("https://{}{}", seen.authority.as_deref().unwrap_or_default(), seen.target);
     let offer = match seen.target.as_str() {
-        "/permit2" | "/sponsored" => Permit::exact().offer(),
+        "/permit2" | "/sponsored" | "/approved" => Permit::exact().offer(),
         "/upto" => Permit::upto().offer(),
         "/svm" => Transfer::default().offer(),
         _ => return reply(402, None, solana::v1_body(&url).to_string()),
@@ -49,8 +55,11 @@ fn sell(seen: &Seen) -> Reply {
         "x402Version": 2, "error": "Payment required", "resource": { "url": url, "description": "demo", "mimeType": "application/json" },
         "accepts": [offer],
     });
-    if seen.target == "/sponsored" {
-        challenge["extensions"] = json!({ "eip2612GasSponsoring": { "info": { "description": "one allowance", "version": "1" } } });
+    let allowance = json!({ "info": { "description": "one allowance", "version": "1" } });
+    match seen.target.as_str() {
+        "/sponsored" => challenge["extensions"] = json!({ "eip2612GasSponsoring": allowance }),
+        "/approved" => challenge["extensions"] = json!({ "erc20ApprovalGasSponsoring": allowance }),
+        _ => {}
     }
     reply(402, Some(encode(&challenge)), "{}".to_owned())
 }
@@ -69,6 +78,7 @@ fn node(seen: &Seen) -> Reply {
         Some("simulateTransaction") => json!({ "context": context, "value": {
             "err": null, "logs": [], "accounts": null, "unitsConsumed": 6_200, "returnData": null,
         }}),
+        Some("eth_getTransactionCount") => json!("0x7"),
         Some("eth_call") => json!(format!("0x{}", "0".repeat(64))),
         Some("getLatestBlockhash") => json!({ "context": context, "value": {
             "blockhash": "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM", "lastValidBlockHeight": 100,
@@ -124,8 +134,12 @@ impl Shop {
     }
 
     fn paid(&self) -> usize {
+        self.paid_requests().len()
+    }
+
+    fn paid_requests(&self) -> Vec<Seen> {
         let pays = |seen: &Seen| seen.header("payment-signature").or(seen.header("x-payment")).is_some();
-        self.seller.requests().iter().filter(|seen| pays(seen)).count()
+        self.seller.requests().into_iter().filter(pays).collect()
     }
 }
 
@@ -191,4 +205,30 @@ async fn an_allowance_that_an_sdk_adds_for_the_gas_leaves_only_where_it_is_allow
     let seen = shop.seller.last();
     let payment: Value = serde_json::from_str(&payment::decode(seen.header("payment-signature").unwrap())).unwrap();
     assert!(payment["extensions"]["eip2612GasSponsoring"]["info"]["signature"].is_string());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn screened_each_sdk_signs_for_one_payment_on_go_and_for_nothing_on_hold_and_stop() {
+    let shop = Shop::open().await;
+    let mut payments = all();
+    payments["screen_challenges"] = json!(true);
+    payments["allow_extensions"] = json!(["eip2612GasSponsoring", "erc20ApprovalGasSponsoring"]);
+    for (says, reason) in [
+        (Says::Hold, json!("verdict_hold")),
+        (Says::Stop, json!("verdict_stop")),
+        (Says::Go, Value::Null),
+    ] {
+        let (gate, peer) = shop.gate(says, payments.clone()).await;
+        for (deal, signatures) in DEALS.into_iter().map(|deal| (deal, 1)).chain(SPONSORED.map(|deal| (deal, 2))) {
+            let answer = shop.deal(deal, &gate).await;
+            assert_eq!(answer["reason"], reason, "{deal:?}: {answer}\n{}", gate.stderr());
+            let go = usize::from(reason.is_null());
+            assert_eq!(answer["signed"], json!(go * signatures), "{deal:?} {reason}: {answer}");
+            let sold = shop.paid_requests().iter().filter(|seen| seen.target == deal.1).count();
+            assert_eq!(sold, go, "{deal:?} {reason}: what the seller saw");
+        }
+        let deals = DEALS.len() + SPONSORED.len();
+        let asked = if reason.is_null() { deals * 2 } else { deals };
+        assert_eq!(peer.questions().len(), asked, "{reason}: about each offer, and each payment");
+    }
 }

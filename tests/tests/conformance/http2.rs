@@ -92,6 +92,7 @@ impl Requests {
 }
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "one table")]
 async fn broken_connections_end_with_an_error() {
     let world = World::open().await;
     let requests = Requests::of(&world);
@@ -221,6 +222,7 @@ async fn a_connection_that_begins_otherwise_is_closed() {
 }
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "one table")]
 async fn malformed_requests_end_their_stream_or_their_connection_with_an_error() {
     let world = World::open().await;
     let requests = Requests::of(&world);

@@ -126,3 +126,34 @@ async fn the_world_still_turns_after_all_this() {
         world.get(via, "/").await.assert_allowed();
     }
 }
+
+/// An address that takes no connection and refuses none: as many wait there as may.
+async fn leads_nowhere(port: u16) -> (tokio::net::TcpListener, Vec<tokio::net::TcpStream>) {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    let address = std::net::SocketAddr::from(([127, 0, 0, 2], port));
+    socket.bind(address).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let mut waiting = Vec::new();
+    let full = Duration::from_millis(200);
+    while let Ok(connected) = tokio::time::timeout(full, tokio::net::TcpStream::connect(address)).await {
+        waiting.push(connected.unwrap());
+    }
+    (listener, waiting)
+}
+
+#[tokio::test]
+async fn an_address_that_leads_nowhere_costs_a_moment() {
+    let authority = Authority::default();
+    let (plain, tls) = (Origin::plain().await, Origin::tls(&authority, Alpn::H2).await);
+    let settings = json!({ "upstream": { "hosts": { HOST: ["127.0.0.2", "127.0.0.1"] }, "connect_timeout": "20s" } });
+    let gate = Setup::new(policy::open(&[plain.port(), tls.port()]))
+        .config(settings)
+        .trust(&authority)
+        .start();
+    let _holes = (leads_nowhere(plain.port()).await, leads_nowhere(tls.port()).await);
+    for (via, port) in Via::ALL.map(|via| (via, if via.is_tls() { tls.port() } else { plain.port() })) {
+        let began = Instant::now();
+        gate.fetch(via, &Ask::get(port, "/")).await.assert_allowed();
+        assert!(began.elapsed() < Duration::from_secs(5), "{via:?}: {:?}", began.elapsed());
+    }
+}

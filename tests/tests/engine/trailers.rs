@@ -167,7 +167,8 @@ async fn send(gate: &Tollgate, port: u16, via: Via, content: (&str, &str), trail
     ))
     .await;
     tokio::time::sleep(wait).await;
-    let lines: String = trailers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let lines: Vec<String> = trailers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let lines = lines.concat();
     h1.send(format!("0\r\n{lines}\r\n")).await;
     let answer = h1.answer("POST").await;
     if answer.status == 200 {

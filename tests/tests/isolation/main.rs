@@ -12,49 +12,19 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tollgate_tests::authority::{Alpn, Authority};
-use tollgate_tests::origin::Origin;
+use tollgate_tests::exec::Exec;
+use tollgate_tests::origin;
 use tollgate_tests::policy::{self, HOST};
-use tollgate_tests::tollgate::binary;
 
-struct World {
-    folder: tempfile::TempDir,
-    plain: Origin,
-    tls: Origin,
-}
+struct World(Exec);
 
 impl World {
     async fn open(policy: impl FnOnce(&[u16]) -> String) -> Self {
-        let authority = Authority::default();
-        let (plain, tls) = (Origin::plain().await, Origin::tls(&authority, Alpn::H2).await);
-        let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-        write("policy.yaml", &policy(&[plain.port(), tls.port()]));
-        write("origins.pem", &authority.pem());
-        let config = json!({
-            "tls": { "extra_upstream_roots": ["origins.pem"] },
-            "upstream": { "hosts": { HOST: ["127.0.0.1"] } },
-            "insecure": { "allow_loopback": true },
-            "audit": { "path": "audit.jsonl" },
-        });
-        write("tollgate.yaml", &config.to_string());
-        World { folder, plain, tls }
-    }
-
-    fn exec(&self, flags: &[&str], command: &[&str]) -> Command {
-        let file = |name: &str| self.folder.path().join(name);
-        let mut exec = Command::new(binary());
-        exec.arg("exec")
-            .arg("--policy")
-            .arg(file("policy.yaml"))
-            .arg("--config")
-            .arg(file("tollgate.yaml"));
-        exec.args(flags).arg("--").args(command);
-        exec
+        Self(Exec::start(policy, origin::standard).await)
     }
 
     async fn isolated(&self, command: &[&str]) -> Output {
-        let mut exec = self.exec(&["--isolate"], command);
+        let mut exec = self.0.command(&["--isolate"], command);
         tokio::task::spawn_blocking(move || exec.output().unwrap()).await.unwrap()
     }
 
@@ -80,10 +50,10 @@ const CURL: &[&str] = &["curl", "-sS", "--max-time", "10", "-o", "/dev/null", "-
 async fn the_proxy_is_reached_and_judges() {
     let world = World::open(|ports| policy::ruled(ports, &["access: read-only"])).await;
     for (url, method, status) in [
-        (format!("http://{HOST}:{}/", world.plain.port()), "GET", "200"),
-        (format!("https://{HOST}:{}/", world.tls.port()), "GET", "200"),
-        (format!("https://{HOST}:{}/", world.tls.port()), "DELETE", "403"),
-        (format!("http://other.example.test:{}/", world.plain.port()), "GET", "403"),
+        (format!("http://{HOST}:{}/", world.0.plain.port()), "GET", "200"),
+        (format!("https://{HOST}:{}/", world.0.tls.port()), "GET", "200"),
+        (format!("https://{HOST}:{}/", world.0.tls.port()), "DELETE", "403"),
+        (format!("http://other.example.test:{}/", world.0.plain.port()), "GET", "403"),
     ] {
         let output = world.isolated(&[CURL, &["-X", method, &url]].concat()).await;
         assert_eq!(String::from_utf8_lossy(&output.stdout), status, "{method} {url}: {}", said(&output));
@@ -96,7 +66,7 @@ async fn a_client_that_ignores_its_proxy_variables_gets_an_error_at_once() {
     let before = Instant::now();
     // The origin is on the host's loopback, and the host's own address is one of its interfaces.
     for target in [
-        format!("http://127.0.0.1:{}/", world.plain.port()),
+        format!("http://127.0.0.1:{}/", world.0.plain.port()),
         "http://198.51.100.7/".into(),
         "http://[2001:db8::7]/".into(),
     ] {
@@ -104,7 +74,7 @@ async fn a_client_that_ignores_its_proxy_variables_gets_an_error_at_once() {
         assert_eq!(output.status.code(), Some(7), "{target}: {}", said(&output));
     }
     assert!(before.elapsed() < Duration::from_secs(9), "it took {:?}", before.elapsed());
-    world.plain.assert_untouched();
+    world.0.plain.assert_untouched();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +122,7 @@ for process in (1, os.getppid()):
 async fn binaries_are_told_apart_across_the_namespaces() {
     let curl = which("curl");
     let world = World::open(|ports| policy::for_binary(&policy::open(ports), &curl)).await;
-    let url = format!("http://{HOST}:{}/", world.plain.port());
+    let url = format!("http://{HOST}:{}/", world.0.plain.port());
     let output = world.isolated(&[CURL, &[&url]].concat()).await;
     assert_eq!(String::from_utf8_lossy(&output.stdout), "200", "{}", said(&output));
     let probe = format!(
@@ -184,7 +154,7 @@ async fn exit_codes_errors_and_descriptors_are_as_without_it() {
     );
     // Neither the listener nor the channel comes with it.
     let list = &["sh", "-c", "ls /proc/self/fd | wc -l"];
-    let mut beside = world.exec(&[], list);
+    let mut beside = world.0.command(&[], list);
     let beside = tokio::task::spawn_blocking(move || beside.output().unwrap()).await.unwrap();
     assert_eq!(world.isolated(list).await.stdout, beside.stdout);
 }
@@ -192,8 +162,8 @@ async fn exit_codes_errors_and_descriptors_are_as_without_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn where_the_kernel_forbids_it_the_command_does_not_run() {
     let world = World::open(policy::open).await;
-    let mark = world.folder.path().join("mark");
-    let exec = world.exec(&["--isolate"], &["touch", mark.to_str().unwrap()]);
+    let mark = world.0.folder().join("mark");
+    let exec = world.0.command(&["--isolate"], &["touch", mark.to_str().unwrap()]);
     let words: Vec<String> = std::iter::once(exec.get_program())
         .chain(exec.get_args())
         .map(|word| word.to_str().unwrap().to_owned())
@@ -229,14 +199,14 @@ async fn the_admin_listener_is_out_of_reach() {
         .local_addr()
         .unwrap()
         .port();
-    let config = world.folder.path().join("tollgate.yaml");
+    let config = world.0.folder().join("tollgate.yaml");
     let mut settings: serde_json::Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
     settings["listen"] = json!({ "proxy": "127.0.0.1:0", "admin": format!("127.0.0.1:{port}") });
     std::fs::write(&config, settings.to_string()).unwrap();
     let target = format!("http://127.0.0.1:{port}/healthz");
     let inside = world.isolated(&[CURL, &["--noproxy", "*", &target]].concat()).await;
     assert_eq!(inside.status.code(), Some(7), "{}", said(&inside));
-    let mut beside = world.exec(&[], &[CURL, &["--noproxy", "*", &target]].concat());
+    let mut beside = world.0.command(&[], &[CURL, &["--noproxy", "*", &target]].concat());
     let beside = tokio::task::spawn_blocking(move || beside.output().unwrap()).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&beside.stdout), "200", "{}", said(&beside));
 }

@@ -18,6 +18,7 @@ mod events;
 mod identifiers;
 mod local;
 mod misplaced;
+mod other_schemes;
 mod outcomes;
 mod posed;
 mod rate;

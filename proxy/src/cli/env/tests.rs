@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use clap::Parser;
-use tollgate_certs::{CertificateAuthority, Roots, TrustBundle};
+use tollgate_certs::{BUNDLE_FILE, CA_FILE, CertificateAuthority, Roots};
 
 use super::*;
 
@@ -74,14 +74,17 @@ fn what_clients_could_not_use_is_refused_with_the_way_out() {
     let empty = tempfile::tempdir().unwrap();
     let half = certificates();
     std::fs::remove_file(half.path().join(BUNDLE_FILE)).unwrap();
+    let storeless = certificates();
+    std::fs::remove_file(storeless.path().join("truststore.jks")).unwrap();
     let broken = certificates();
     std::fs::write(broken.path().join(CA_FILE), "not a certificate").unwrap();
     let dir = |folder: &tempfile::TempDir| folder.path().to_str().unwrap().to_owned();
-    let cases: [(Vec<String>, &str); 8] = [
+    let cases: [(Vec<String>, &str); 9] = [
         (vec![], "--ca-dir DIR"),
         (vec!["--ca-dir".into(), dir(&empty)], "tollgate-ca.pem"),
         (vec!["--ca-dir".into(), "/nowhere/at/all".into()], "`tollgate run` writes it"),
         (vec!["--ca-dir".into(), dir(&half)], "ca-bundle.pem"),
+        (vec!["--ca-dir".into(), dir(&storeless)], "truststore.jks"),
         (vec!["--ca-dir".into(), dir(&broken)], "no certificate in"),
         (
             vec!["--ca-dir".into(), dir(&full), "--proxy".into(), "https://127.0.0.1:3128".into()],

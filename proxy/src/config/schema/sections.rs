@@ -37,7 +37,7 @@ pub(super) fn tls(default: &TlsConfig) -> Value {
     section(
         "The certificate authority that is made at every start (but see `hand_over_ca`), and the roots that origins are verified against.",
         json!({
-            "ca_dir": optional_text("The folder that gets `tollgate-ca.pem` and `ca-bundle.pem`; a temporary one when it is left out."),
+            "ca_dir": optional_text("The folder that gets `tollgate-ca.pem`, `ca-bundle.pem` and the other files that clients are told of; a temporary one when it is left out."),
             "hand_over_ca": {
                 "type": "boolean", "default": false,
                 "description": "Whether the new process of a hot restart (SIGUSR2) goes on as the same authority; takes `ca_dir`.",

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::type_complexity)]
 use super::*;
 
 fn heard(pieces: &[&[u8]]) -> Result<Vec<String>, TrailerError> {

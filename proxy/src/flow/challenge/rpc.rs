@@ -155,6 +155,9 @@ pub(super) async fn screen(
         return Ok(None);
     }
     let rule = screening.rule();
+    if rule == ScreeningRule::Screened {
+        screening.engine.gate.judge_answer(text)?;
+    }
     let (text, posed) = match read(text) {
         Ok(Some((text, posed))) => (text, posed),
         Ok(None) => return Ok(None),

@@ -27,7 +27,7 @@ impl Pin {
             return Err(("method", "expected an HTTP method in capitals, such as `GET`".to_owned()));
         }
         let url = ResourceUrl::parse(&config.url).ok_or_else(|| ("url", "expected an http or https URL".to_owned()))?;
-        let pay_to = Address::parse(&config.pay_to).map_err(|error: AddressError| ("payTo", error.to_string()))?;
+        let pay_to = Address::parse(&config.pay_to).map_err(|error| ("payTo", why_not(config, error)))?;
         let amount = DecimalAmount::parse(&config.amount).map_err(|error: AmountError| ("amount", error.to_string()))?;
         Ok(Pin {
             method: config.method.clone(),
@@ -35,6 +35,17 @@ impl Pin {
             pay_to,
             amount,
         })
+    }
+}
+
+fn why_not(pin: &PinConfig, error: AddressError) -> String {
+    let PinConfig { method, url, pay_to, .. } = pin;
+    match error {
+        AddressError::Unfilled => format!(
+            "`{pay_to}` is not filled in yet: write the address that {method} {url} is paid to. The seller names it as `payTo` in its 402 for \
+             that request and in its /.well-known/x402; have somebody confirm it before it is trusted"
+        ),
+        error => error.to_string(),
     }
 }
 

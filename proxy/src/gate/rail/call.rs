@@ -62,6 +62,7 @@ impl Triggers {
     pub(super) fn new(list: &List) -> Result<Self, RailsError> {
         let payment = PAYMENT_WORDS.map(|word| (word.to_owned(), Word::Payment));
         let encoded = traces::encoded_words().into_iter().chain(traces::transaction_words());
+        let encoded = encoded.chain([traces::CREDENTIAL.to_owned()]);
         let encoded = encoded.map(|word| (word, Word::Hidden));
         let methods = list.methods.iter().map(|entry| {
             let start = if matches!(entry.how, Match::Exact | Match::Prefix) {
@@ -148,7 +149,7 @@ impl Rails {
                 return traces::in_text(body).map_or(Ok(None), |trace| Err(trace_hit(path, trace)));
             }
         }
-        if !self.triggers.any(body) && !traces::may_be_in_base58(body) {
+        if !self.triggers.any(body) && !traces::may_be_in_base58(body) && !traces::may_be_in_layers(body) {
             return Ok(None);
         }
         let (Ok(documents), Ok(text)) = (Documents::new(body, MAX_DEPTH), std::str::from_utf8(body)) else {

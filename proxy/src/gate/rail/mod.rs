@@ -1,8 +1,8 @@
 //! The rail rule: ways to move money that are not the payment rule's. They are shut whatever the policy says; no verdict opens one.
 //!
-//! Four looks, each at its own time: the destination's name (before anything is dialled), its address (after resolving), the request's head
-//! (authentication schemes, paths), and the body (JSON-RPC broadcasts, facilitator calls, loose signatures). In: `http` types and bytes.
-//! Out: a [`RailHit`], or nothing. Pure.
+//! Five looks, each at its own time: the destination's name (before anything is dialled), its address (after resolving), the request's head
+//! (authentication schemes, paths), the body (JSON-RPC broadcasts, facilitator calls, loose signatures), and what the answer offers to be paid
+//! by. In: `http` types and bytes. Out: a [`RailHit`], or nothing. Pure.
 //!
 //! No list of hosts is ever complete. The control is the policy's allow-list; this list guards against a careless allow rule.
 
@@ -10,6 +10,7 @@ pub mod address;
 pub mod call;
 pub mod destination;
 pub mod list;
+pub mod offered;
 pub(crate) mod preamble;
 pub mod scheme;
 pub mod target;

@@ -50,7 +50,7 @@ impl Rails {
 }
 
 /// Compares header names; `_` for `-` is folded by CGI and WSGI stacks.
-fn matches(name: &[u8], wanted: &[u8], how: Match) -> bool {
+pub(super) fn matches(name: &[u8], wanted: &[u8], how: Match) -> bool {
     let same = |part: &[u8]| part.iter().zip(wanted).all(|(a, b)| a == b || (*a == b'_' && *b == b'-'));
     match how {
         Match::Exact => name.len() == wanted.len() && same(name),

@@ -61,15 +61,13 @@ impl Posed {
 
 static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| {
     let escapes = ["\\u002", "\\u003", "\\u004", "\\u005", "\\u006", "\\u007"];
-    let words: Vec<String> = ["x402", "X402", "ccepts\"", "ccepts\\"]
-        .into_iter()
-        .chain(escapes)
-        .map(str::to_owned)
-        .collect();
+    // The last two are MPP's, which is a rail.
+    let asks = ["x402", "X402", "ccepts\"", "ccepts\\", "paymentauth", "\"challenges\""];
+    let words: Vec<String> = asks.into_iter().chain(escapes).map(str::to_owned).collect();
     Words::new(&words).ok()
 });
 
-/// Whether a text may hold a challenge at all; most hold none of the words.
+/// Whether a text may hold a challenge at all, of x402 or of MPP; most hold none of the words.
 pub fn may_ask(text: &[u8]) -> bool {
     // Words that cannot be built must not open the gate.
     WORDS.as_ref().is_none_or(|words| words.any(text))

@@ -203,3 +203,102 @@ proptest! {
         prop_assert_eq!(Passing::default().take(hex::encode(&noise).as_bytes()), None);
     }
 }
+
+fn hex_of(text: &str) -> String {
+    hex::encode(text)
+}
+
+fn base64_of(text: &str) -> String {
+    STANDARD.encode(text)
+}
+
+fn url_safe(text: &str) -> String {
+    ::base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text)
+}
+
+/// Adds one encoding.
+type Layer = fn(&str) -> String;
+
+#[test]
+fn a_payment_behind_one_or_two_encodings_more_is_found_wherever_it_begins() {
+    let vector = load("v2-exact-evm-eip3009-js-fetch");
+    let whole = vector.pointer("/exchanges/1/decoded_request/PAYMENT-SIGNATURE").unwrap();
+    let (whole, signed) = (whole.to_string(), whole["payload"].to_string());
+    let layers: [(&str, &[Layer]); 7] = [
+        ("hex", &[hex_of]),
+        ("HEX", &[|text| hex_of(text).to_ascii_uppercase()]),
+        ("hex of base64", &[base64_of, hex_of]),
+        ("base64 of base64", &[base64_of, base64_of]),
+        ("either alphabet", &[base64_of, url_safe]),
+        ("hex of hex", &[hex_of, hex_of]),
+        ("base64, three times", &[url_safe, base64_of, url_safe]),
+    ];
+    for (name, layers) in layers {
+        for payment in [&whole, &signed] {
+            let hidden = layers.iter().fold(payment.clone(), |text, layer| layer(&text));
+            for before in ["", "a", "payment=", "{\"x\":\"", "0x", "/path/", &"p ".repeat(300)] {
+                for after in ["", "&b=1", "\"}"] {
+                    let text = format!("{before}{hidden}{after}");
+                    assert!(in_text(text.as_bytes()).is_some(), "{name} behind {before}");
+                    assert!(may_be_in_layers(text.as_bytes()), "{name}: a body with it is looked at");
+                }
+            }
+            let document = serde_json::json!({ "note": hidden }).to_string();
+            assert!(trace(&document).is_some(), "{name} in a string");
+            let lines: Vec<&str> = (0..hidden.len())
+                .step_by(76)
+                .map(|at| &hidden[at..hidden.len().min(at + 76)])
+                .collect();
+            assert!(in_text(lines.join("\r\n").as_bytes()).is_some(), "{name} in lines");
+        }
+    }
+}
+
+#[test]
+fn long_runs_that_hide_nothing_are_let_through() {
+    for text in [
+        hex_of(&"f0e1".repeat(300)),
+        "0123456789abcdef".repeat(100),
+        base64_of(&"the quick brown fox jumps over the lazy dog ".repeat(40)),
+        base64_of(&base64_of(&"the quick brown fox jumps over the lazy dog ".repeat(40))),
+        "A".repeat(5_000),
+        STANDARD.encode(rand::random::<[u8; 4_096]>()),
+    ] {
+        assert_eq!(in_text(text.as_bytes()), None, "{text:.60}");
+    }
+}
+
+#[test]
+fn payments_of_other_rails_are_found_in_text() {
+    let challenge =
+        r#"{"expires":"2099-01-01T00:00:00Z","id":"x7","intent":"charge","method":"stripe","realm":"shop","request":"eyJhIjoxfQ"}"#;
+    let credential = format!(r#"{{"challenge":{challenge},"payload":{{"spt":"spt_{}"}}}}"#, "1".repeat(300));
+    let (mpp, mandate) = (Some(Trace::MppCredential), Some(Trace::Mandate));
+    let named = format!(r#"{{"params":{{"_meta":{{"org.paymentauth/credential":{credential}}}}}}}"#);
+    let signed = format!(
+        r#"{{"ap2.mandates.PaymentMandate" : {{"user_authorization":"{}"}}}}"#,
+        "e".repeat(100)
+    );
+    let pad = "x".repeat(SHORTEST);
+    for (text, expected) in [
+        (url_safe(&credential), mpp),
+        (format!("credential={}&b=1", base64_of(&credential)), mpp),
+        (format!("Payment {}", url_safe(&credential)), mpp),
+        (hex_of(&url_safe(&credential)), mpp),
+        (format!("/pa-th/{}", url_safe(&url_safe(&format!("{credential} ")))), mpp),
+        (url_safe(&url_safe(&credential)), mpp),
+        (base64_of(&url_safe(&format!("{credential}  "))), mpp),
+        (format!("a=1&call={named}"), mpp),
+        (serde_json::json!(named).to_string(), mpp),
+        (named.replace('"', "%22"), mpp),
+        (format!("a=1&data={signed}"), mandate),
+        (serde_json::json!(signed).to_string(), mandate),
+        (
+            format!("{pad} the key is ap2.mandates.PaymentMandate, or org.paymentauth/credential: see there"),
+            None,
+        ),
+        (url_safe(&format!(r#"{{"challenge":"{pad}","payload":{{}}}}"#)), None),
+    ] {
+        assert_eq!(in_text(text.as_bytes()), expected, "{text:.90}");
+    }
+}

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+use super::layers::in_layers;
 use super::{Trace, in_value, transaction};
 use crate::x402::base64::{decode_tolerant, is_base64};
 use crate::x402::json::{self, Value};
@@ -15,15 +16,20 @@ use crate::x402::words::{Words, without_escapes};
 /// Shorter text holds no payment: a signature alone is 132 characters.
 pub const SHORTEST: usize = 128;
 
-pub(super) fn decodes_to_payment(run: &[u8]) -> bool {
-    let Some(bytes) = decode_tolerant(run) else {
-        return false;
-    };
+/// What base64 says: a payment of x402, of whatever kind, or another rail's.
+pub(super) fn in_decoded(run: &[u8]) -> Option<Trace> {
+    let bytes = decode_tolerant(run)?;
     match json::parse(&bytes, 64) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => in_value(&value).is_some(),
-        Ok(_) => false,
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => in_value(&value).map(|trace| match trace {
+            Trace::Mandate | Trace::MppCredential => trace,
+            _ => Trace::Payment,
+        }),
+        Ok(_) => None,
         // Cut off, with duplicate keys, or behind something else: the words decide.
-        Err(_) => spoken(&bytes).is_some() || (contains(&bytes, b"x402Version") && contains(&bytes, b"payload")),
+        Err(_) => {
+            let paid = spoken(&bytes).is_some() || (contains(&bytes, b"x402Version") && contains(&bytes, b"payload"));
+            paid.then_some(Trace::Payment)
+        }
     }
 }
 
@@ -81,10 +87,25 @@ pub(super) fn encoded_at(word: &[u8], offset: usize) -> String {
 /// Other spellings of the words: of readers that take keys in any case.
 const SPELLINGS: [&str; 5] = ["x402version", "X402Version", "validbefore", "ValidBefore", "VALIDBEFORE"];
 
+/// What a credential of MPP begins with in base64: `{"challenge"`.
+pub(crate) const CREDENTIAL: &str = "eyJjaGFsbGVuZ2Ui";
+
+/// What names the payments of other rails in JSON, and the word that finds each.
+const NAMED: [(&str, &str, Trace); 2] = [
+    ("paymentauth", "org.paymentauth/credential", Trace::MppCredential),
+    ("ap2.mandates", "ap2.mandates.PaymentMandate", Trace::Mandate),
+];
+
 static TEXT: LazyLock<Option<Words>> = LazyLock::new(|| {
     let encoded = encoded_words().into_iter().chain(transaction::words());
-    let plain = WORDS.into_iter().chain(SPELLINGS).map(str::to_owned);
-    Words::new(&encoded.chain(plain).collect::<Vec<_>>()).ok()
+    let plain = WORDS
+        .into_iter()
+        .chain(SPELLINGS)
+        .chain(NAMED.map(|(word, ..)| word))
+        .map(str::to_owned);
+    let credential = std::iter::once(CREDENTIAL.to_owned());
+    // Up to 32 of them are searched for at twice the speed.
+    Words::new(&encoded.chain(credential).chain(plain).collect::<Vec<_>>()).ok()
 });
 
 /// What a word that was found is.
@@ -97,12 +118,13 @@ enum Kind {
     Plain,
 }
 
-/// By its place in [`TEXT`]: three offsets for each encoded word.
+/// By its place in [`TEXT`]: three offsets for each encoded word, then [`CREDENTIAL`].
 fn kind(word: usize) -> Kind {
     let payments = WORDS.len() * 3;
     match word.checked_sub(payments) {
         None => Kind::Payment(word % 3),
         Some(word) if word < transaction::WORDS => Kind::Transaction(word % 3),
+        Some(transaction::WORDS) => Kind::Payment(0),
         Some(_) => Kind::Plain,
     }
 }
@@ -119,7 +141,7 @@ pub fn in_text(text: &[u8]) -> Option<Trace> {
 
 /// In the text itself, with JSON's escapes or without them.
 fn spelled(text: &[u8]) -> Option<Trace> {
-    in_plain_text(text).or_else(|| hides_in_escapes(text).then(|| in_plain_text(&without_escapes(text)))?)
+    in_plain_text(text, LAYERS).or_else(|| hides_in_escapes(text).then(|| in_plain_text(&without_escapes(text), LAYERS))?)
 }
 
 /// Whether there is a percent-encoded character that could hide a letter of a word, or a digit of base64.
@@ -161,25 +183,44 @@ fn percent_decoded(text: &[u8]) -> Vec<u8> {
     decoded
 }
 
-fn in_plain_text(text: &[u8]) -> Option<Trace> {
+/// How many more encodings are undone: who made more has a partner outside who could take any other as well, and each costs time.
+const LAYERS: u8 = 2;
+
+/// `layers` more encodings are undone.
+pub(super) fn in_plain_text(text: &[u8], layers: u8) -> Option<Trace> {
     if text.len() < SHORTEST {
         return None;
     }
     let Some(words) = TEXT.as_ref() else {
         return Some(Trace::Payment);
     };
-    in_lines(words, text).or_else(|| is_broken(text).then(|| in_lines(words, &in_one_line(text)))?)
+    in_lines(words, text, layers).or_else(|| is_broken(text).then(|| in_lines(words, &in_one_line(text), layers))?)
 }
 
 /// In text whose lines mean something.
-fn in_lines(words: &Words, text: &[u8]) -> Option<Trace> {
+fn in_lines(words: &Words, text: &[u8], layers: u8) -> Option<Trace> {
     if transaction::in_base58(text) {
         return Some(Trace::SignedAuthorization);
     }
-    if !words.any(text) {
-        return None;
-    }
-    encoded(words, text).or_else(|| spoken(text))
+    let found = words
+        .any(text)
+        .then(|| encoded(words, text).or_else(|| spoken(text)).or_else(|| named(text)));
+    found.flatten().or_else(|| in_layers(text, layers.checked_sub(1)?))
+}
+
+/// A payment of another rail, as the member of a document that may stand in a string of another.
+fn named(text: &[u8]) -> Option<Trace> {
+    let is_member = |name: &str| {
+        memchr::memmem::find_iter(text, name.as_bytes()).any(|at| {
+            let after = text.get(at + name.len()..).unwrap_or_default();
+            let quotes = after
+                .iter()
+                .position(|byte| !matches!(byte, b'\\' | b'"' | b'\''))
+                .unwrap_or(after.len());
+            quotes > 0 && after.get(quotes..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
+        })
+    };
+    NAMED.into_iter().find(|(_, name, _)| is_member(name)).map(|(_, _, trace)| trace)
 }
 
 /// A body in base64 is broken into lines (RFC 2045 section 6.8), none of which is as short as this.
@@ -226,7 +267,6 @@ fn encoded(words: &Words, text: &[u8]) -> Option<Trace> {
         if transaction::ends_base64(run(aligned)) {
             return Some(Trace::SignedAuthorization);
         }
-        let paid = [start, aligned].into_iter().any(|from| decodes_to_payment(run(from)));
-        paid.then_some(Trace::Payment)
+        [start, aligned].into_iter().find_map(|from| in_decoded(run(from)))
     })
 }

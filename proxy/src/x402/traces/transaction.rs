@@ -4,8 +4,8 @@
 
 use num_bigint::BigUint;
 
-use super::text::{SHORTEST, encoded_at};
-use crate::x402::base64::{decode_tolerant, is_base64};
+use super::text::encoded_at;
+use crate::x402::base64::decode_tolerant;
 use crate::x402::solana::TokenProgram;
 use crate::x402::solana::transaction::{MAX_BYTES, Transaction};
 
@@ -34,11 +34,9 @@ fn is_signed(bytes: &[u8]) -> bool {
     transaction.is_ok_and(|transaction| transaction.signatures.iter().any(|signature| **signature != [0; 64]))
 }
 
-/// Whether a string is one as a whole, in base64. In base58, [`in_base58`] finds it.
-pub(super) fn is_hidden_in(text: &str) -> bool {
-    let run = text.trim().trim_end_matches('=').as_bytes();
-    let fits = (SHORTEST..=LONGEST_BASE64).contains(&run.len()) && run.iter().all(|b| is_base64(*b));
-    fits && decode_tolerant(run).is_some_and(|bytes| is_signed(&bytes))
+/// Whether a run of base64 is one as a whole. In base58, [`in_base58`] finds it.
+pub(super) fn is_hidden_in(run: &[u8]) -> bool {
+    run.len() <= LONGEST_BASE64 && decode_tolerant(run).is_some_and(|bytes| is_signed(&bytes))
 }
 
 /// Whether a run of base64 ends in one, whatever runs into it from before. Groups of four begin with the run.

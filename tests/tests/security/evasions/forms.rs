@@ -137,6 +137,59 @@ fn cases(url: &str) -> Vec<Case> {
     ]
 }
 
+/// Behind one or two encodings more than sellers undo, and the payments of other rails.
+fn layered(url: &str) -> Vec<Case> {
+    const SCHEME: &str = "payment_scheme_not_allowed";
+    const RAIL: &str = "rail_payment_scheme";
+    let payment = v2(url);
+    let in_base64 = encode(&payment);
+    let (hex, hex_of_base64, twice) = (
+        hex::encode(payment.to_string()),
+        hex::encode(&in_base64),
+        STANDARD.encode(&in_base64),
+    );
+    let signed = STANDARD.encode(STANDARD.encode(payment["payload"].to_string()));
+    let challenge = json!({ "id": "x7", "realm": "shop", "method": "stripe", "intent": "charge", "request": "eyJhIjoxfQ" });
+    let credential = json!({ "challenge": challenge, "payload": { "spt": "spt_".to_owned() + &"1".repeat(160) } });
+    let call = json!({ "jsonrpc": "2.0", "_meta": { "org.paymentauth/credential": credential } }).to_string();
+    let mandate = json!({ "ap2.mandates.PaymentMandate": { "user_authorization": "e".repeat(150) } }).to_string();
+    vec![
+        ("hex in a form", FORM, form(&[("a", "1"), ("payment", &hex)]), SCHEME),
+        (
+            "hex in a part, in lines",
+            PARTS,
+            parts(&[("payment", &in_lines(&hex.to_uppercase()))]),
+            SCHEME,
+        ),
+        ("hex of base64 as text", "text/plain", format!("0x{hex_of_base64}\n"), SCHEME),
+        ("hex in JSON", "application/json", json!({ "note": hex }).to_string(), SCHEME),
+        ("base64 of base64 in a form", FORM, form(&[("payment", &twice), ("b", "2")]), SCHEME),
+        (
+            "base64 of base64 in a part, in lines",
+            PARTS,
+            parts(&[("payment", &in_lines(&twice))]),
+            SCHEME,
+        ),
+        (
+            "base64 of base64 in JSON",
+            "application/json",
+            json!({ "note": twice }).to_string(),
+            SCHEME,
+        ),
+        ("base64 of base64 of the signed fields", FORM, form(&[("signed", &signed)]), SCHEME),
+        (
+            "a credential of MPP in a form",
+            FORM,
+            form(&[("credential", &encode(&credential))]),
+            RAIL,
+        ),
+        ("a call with a credential of MPP in a form", FORM, form(&[("call", &call)]), RAIL),
+        ("a credential of MPP in hex", "text/plain", hex::encode(encode(&credential)), RAIL),
+        ("a mandate of AP2 in a form", FORM, form(&[("data", &mandate)]), RAIL),
+        ("a mandate of AP2 in a part", PARTS, parts(&[("data", &mandate)]), RAIL),
+    ]
+}
+
 fn lenient(url: &str) -> Vec<Case> {
     let text = v2(url).to_string();
     vec![
@@ -179,6 +232,10 @@ fn lenient(url: &str) -> Vec<Case> {
     ]
 }
 
+fn every(url: &str) -> impl Iterator<Item = Case> {
+    [cases(url), layered(url), lenient(url)].into_iter().flatten()
+}
+
 /// What is JSON to lenient readers only, and speaks of a payment, may be anything that one is sent for.
 const SCHEME_OR_SETTLED: &str = "rail_facilitator_call";
 
@@ -187,7 +244,7 @@ async fn a_payment_in_a_body_that_is_not_json() {
     let (world, peer) = generous().await;
     let mut rows = Rows::default();
     for via in [Via::AbsoluteForm, Via::TlsH1, Via::TlsH2] {
-        for (name, declared, body, reason) in cases(&url(&world, via)).into_iter().chain(lenient(&url(&world, via))) {
+        for (name, declared, body, reason) in every(&url(&world, via)) {
             for declared in [declared, "application/octet-stream"] {
                 let ask = Ask::get(world.port(via), "/log").method("POST").header("content-type", declared);
                 let body = body.as_bytes();
@@ -204,7 +261,7 @@ async fn a_payment_in_a_body_that_is_not_json() {
 #[tokio::test]
 async fn a_payment_in_a_compressed_form() {
     let (world, peer) = generous().await;
-    for (name, declared, body, reason) in cases(&url(&world, Via::TlsH1)).into_iter().chain(lenient(&url(&world, Via::TlsH1))) {
+    for (name, declared, body, reason) in every(&url(&world, Via::TlsH1)) {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         std::io::Write::write_all(&mut encoder, body.as_bytes()).unwrap();
         let body = encoder.finish().unwrap();
