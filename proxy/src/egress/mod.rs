@@ -11,6 +11,7 @@ pub mod fetch;
 pub mod origin;
 pub mod resolve;
 pub(crate) mod session;
+pub(crate) mod trailers;
 pub mod turns;
 pub mod upstream_proxy;
 pub(crate) mod wire;

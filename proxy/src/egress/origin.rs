@@ -223,7 +223,7 @@ impl Origin {
 
     /// Gives a finished exchange's connection back to the tunnel.
     pub(crate) async fn give_back(&self, session: OriginSession) {
-        if let OriginSession::H1(mut session, _) = session {
+        if let OriginSession::H1(mut session, ..) = session {
             session.respect_keepalive();
             if let Some(stream) = session.reuse().await {
                 self.lock_h1().push(stream);

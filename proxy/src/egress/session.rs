@@ -14,12 +14,13 @@ use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType, OrErr, Result};
 use tokio::io::AsyncWriteExt;
 
+use super::trailers::{Following, TrailerSections, last_chunk};
 use super::wire::SharedWire;
 
 /// See the module.
 pub(crate) enum OriginSession {
-    /// HTTP/1.1, and the wire underneath for the upload.
-    H1(Box<H1Client>, SharedWire),
+    /// HTTP/1.1, the wire underneath for the upload, and what finds the answer's trailers.
+    H1(Box<H1Client>, SharedWire, TrailerSections),
     /// One HTTP/2 stream.
     H2(Box<H2Client>),
 }
@@ -37,10 +38,11 @@ impl OriginSession {
     /// Stands an HTTP/1 session on a stream that `origin` wrapped when it was dialled.
     pub(super) fn h1(stream: Stream, peer: &HttpPeer) -> Result<Self> {
         match stream.into_any().downcast::<SharedWire>() {
-            Ok(wire) => Ok(OriginSession::H1(
-                Box::new(H1Client::new_with_options(Box::new((*wire).clone()), peer)),
-                *wire,
-            )),
+            Ok(wire) => {
+                let trailers = wire.lock().trailers().clone();
+                let session = H1Client::new_with_options(Box::new((*wire).clone()), peer);
+                Ok(OriginSession::H1(Box::new(session), *wire, trailers))
+            }
             Err(_) => Error::e_explain(ErrorType::InternalError, "an origin stream that is not a shared wire"),
         }
     }
@@ -51,7 +53,8 @@ impl OriginSession {
 
     pub(crate) async fn write_head(&mut self, head: RequestHeader, after: AfterHead) -> Result<BodyWriter> {
         match self {
-            OriginSession::H1(session, wire) => {
+            OriginSession::H1(session, wire, trailers) => {
+                trailers.expect_answer();
                 let chunked = head.headers.contains_key(header::TRANSFER_ENCODING);
                 session
                     .write_request_header(Box::new(head))
@@ -74,7 +77,13 @@ impl OriginSession {
     /// The next response head. On HTTP/1 it can be an interim one; then call again.
     pub(crate) async fn head(&mut self) -> Result<Box<ResponseHeader>> {
         match self {
-            OriginSession::H1(session, _) => session.read_resp_header_parts().await,
+            OriginSession::H1(session, _, trailers) => {
+                let head = session.read_resp_header_parts().await;
+                if let Ok(head) = &head {
+                    trailers.head_read(session.get_headers_raw_bytes().len(), following(head));
+                }
+                head
+            }
             OriginSession::H2(session) => match session.read_response_header().await {
                 Ok(()) => match session.response_header() {
                     Some(head) => Ok(Box::new(head.clone())),
@@ -89,7 +98,7 @@ impl OriginSession {
     /// The next piece of the response body; `None` at its proper end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>> {
         match self {
-            OriginSession::H1(session, _) => session.read_body_bytes().await,
+            OriginSession::H1(session, ..) => session.read_body_bytes().await,
             OriginSession::H2(session) => match session.read_response_body().await {
                 // Without this check a reset stream would look like the end of the answer.
                 Ok(None) => session.check_response_end_or_error().map(|_| None),
@@ -102,18 +111,37 @@ impl OriginSession {
     /// Whether nothing of the answer is left to read.
     pub(crate) fn ended(&mut self) -> bool {
         match self {
-            OriginSession::H1(session, _) => session.is_body_done(),
+            OriginSession::H1(session, ..) => session.is_body_done(),
             OriginSession::H2(session) => session.response_finished(),
         }
     }
 
-    /// HTTP/1 trailers are read and dropped by pingora.
+    /// What came behind the body, once that has ended. A section that cannot be read is as good as none.
     pub(crate) async fn trailers(&mut self) -> Result<Option<HeaderMap>> {
         match self {
-            OriginSession::H1(..) => Ok(None),
+            OriginSession::H1(_, _, trailers) => Ok(trailers.take().unwrap_or_default()),
             OriginSession::H2(session) => session.read_trailers().await.map_err(pingora::Error::into_up),
         }
     }
+}
+
+fn following(head: &ResponseHeader) -> Following {
+    if head.status.is_informational() {
+        Following::Head
+    } else if head.headers.contains_key(header::TRANSFER_ENCODING) {
+        Following::Chunks
+    } else {
+        Following::NoTrailers
+    }
+}
+
+/// What a piece of a body is followed by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Then<'a> {
+    /// Another piece.
+    More,
+    /// The end of the body, and these trailers.
+    End(Option<&'a HeaderMap>),
 }
 
 /// Where the request body goes.
@@ -128,7 +156,7 @@ pub(crate) enum BodyWriter {
 
 impl BodyWriter {
     /// Frames a piece for the wire.
-    pub(crate) fn frame(&self, piece: Bytes, last: bool) -> Bytes {
+    pub(crate) fn frame(&self, piece: Bytes, then: Then<'_>) -> Bytes {
         if !matches!(self, BodyWriter::Chunked(_)) {
             return piece;
         }
@@ -138,18 +166,26 @@ impl BodyWriter {
             framed.extend_from_slice(&piece);
             framed.extend_from_slice(b"\r\n");
         }
-        if last {
-            framed.extend_from_slice(b"0\r\n\r\n");
+        if let Then::End(trailers) = then {
+            framed.extend_from_slice(&last_chunk(trailers));
         }
         framed.freeze()
     }
 
-    /// Pushes until `out` is empty; what has gone is no longer in `out`, so a dropped push can be taken up again.
-    pub(crate) async fn push(&mut self, out: &mut Bytes, last: bool) -> Result<()> {
-        match self {
-            BodyWriter::Length(wire) | BodyWriter::Chunked(wire) => push_h1(wire, out).await,
-            BodyWriter::H2(Some(stream)) => push_h2(stream, out, last).await,
-            BodyWriter::H2(None) => Ok(()),
+    /// Pushes until `out` is empty; what has gone is no longer in `out`, so a dropped push can be taken up again. Trailers behind a body of
+    /// announced length cannot be carried over HTTP/1, and are left out.
+    pub(crate) async fn push(&mut self, out: &mut Bytes, then: Then<'_>) -> Result<()> {
+        match (self, then) {
+            (BodyWriter::Length(wire) | BodyWriter::Chunked(wire), _) => push_h1(wire, out).await,
+            (BodyWriter::H2(None), _) => Ok(()),
+            (BodyWriter::H2(Some(stream)), Then::More) => push_h2(stream, out, false).await,
+            (BodyWriter::H2(Some(stream)), Then::End(None)) => push_h2(stream, out, true).await,
+            (BodyWriter::H2(Some(stream)), Then::End(Some(trailers))) => {
+                push_h2(stream, out, false).await?;
+                stream
+                    .send_trailers(trailers.clone())
+                    .or_err(ErrorType::WriteError, "while writing trailers")
+            }
         }
         .map_err(|e: Box<Error>| e.into_up())
     }

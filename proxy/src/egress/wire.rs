@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::chunks::{ChunkError, ChunkWatch};
+use super::trailers::TrailerSections;
 
 /// Bytes that a lazy wire holds before it writes of its own accord.
 pub(crate) const CORK: usize = 16 << 10;
@@ -110,6 +111,7 @@ pub(crate) struct Wire {
     dirty: bool,
     /// Looks at what is read, while that is a chunked body.
     watch: Option<ChunkWatch>,
+    trailers: TrailerSections,
 }
 
 impl Wire {
@@ -123,7 +125,13 @@ impl Wire {
             sent: 0,
             dirty: false,
             watch: None,
+            trailers: TrailerSections::default(),
         }
+    }
+
+    /// Where the trailer sections of its HTTP/1 messages are found.
+    pub(crate) fn trailers(&self) -> &TrailerSections {
+        &self.trailers
     }
 
     /// After an upgrade.
@@ -169,12 +177,13 @@ impl AsyncRead for Wire {
         let _ = self.poll_drain(cx);
         let before = buf.filled().len();
         ready!(on_transport!(self, io => Pin::new(io).poll_read(cx, buf)))?;
+        let fresh = buf.filled().get(before..).unwrap_or_default();
         if let Some(watch) = &mut self.watch {
-            let fresh = buf.filled().get(before..).unwrap_or_default();
             watch
                 .see(fresh)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         }
+        self.trailers.hear(fresh);
         Poll::Ready(Ok(()))
     }
 }
@@ -185,6 +194,10 @@ impl AsyncWrite for Wire {
             ready!(self.poll_drain_buffer(cx))?;
         }
         self.dirty = true;
+        if let Some(last_chunk) = self.trailers.in_place_of(b) {
+            self.out.extend_from_slice(&last_chunk);
+            return Poll::Ready(Ok(b.len()));
+        }
         if self.pace == Pace::Eager || b.len() >= CORK {
             return on_transport!(self, io => Pin::new(io).poll_write(cx, b));
         }

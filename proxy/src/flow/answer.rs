@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt;
 use http::header;
 use pingora::Result;
 use pingora::http::ResponseHeader;
-use pingora::protocols::http::ServerSession;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use super::grpc;
+use super::session::ClientSession;
 use crate::gate::{Denial, Subject};
 
 /// How long and how far the rest of a refused request is read, so that the client gets to read the answer instead of a reset.
@@ -21,30 +21,34 @@ pub(crate) const REASON_FIELD: &str = "X-Tollgate-Reason";
 
 /// Writes a denial as the complete answer. The connection ends after it on HTTP/1: what follows a refused request is not trusted to
 /// be the next one.
-pub(crate) async fn deny(down: &mut ServerSession, denial: &Denial, subject: &Subject<'_>) -> Result<()> {
+pub(crate) async fn deny(down: &mut ClientSession, denial: &Denial, subject: &Subject<'_>) -> Result<()> {
     let body = Bytes::from(denial.body(subject));
     let mut head = ResponseHeader::build(denial.status(), Some(6))?;
-    head.insert_header(header::CONTENT_TYPE, "application/json")?;
-    head.insert_header(header::CONTENT_LENGTH, body.len())?;
     head.insert_header(header::CACHE_CONTROL, "no-store")?;
     head.insert_header(REASON_FIELD, denial.reason.as_str())?;
-    down.set_keepalive(None);
-    let bodyless = down.req_header().method == http::Method::HEAD;
+    let is_grpc = grpc::is_grpc(down.req_header());
+    if is_grpc {
+        grpc::say(&mut head, denial)?;
+    } else {
+        head.insert_header(header::CONTENT_TYPE, "application/json")?;
+        head.insert_header(header::CONTENT_LENGTH, body.len())?;
+    }
+    down.close_after();
+    let bodyless = is_grpc || down.req_header().method == http::Method::HEAD;
     if bodyless {
         write_head(down, Box::new(head), End::HeadOnly).await?;
     } else {
-        down.write_response_header(Box::new(head))
-            .await
-            .map_err(pingora::Error::into_down)?;
-        down.write_response_body(body, true).await.map_err(pingora::Error::into_down)?;
+        down.write_response_header(Box::new(head)).await?;
+        down.write_response_body(body).await?;
+        down.end_response().await?;
     }
     linger(down).await;
     Ok(())
 }
 
 /// Reads on for a moment: closing a socket with unread bytes resets it, and the reset can overtake the answer.
-async fn linger(down: &mut ServerSession) {
-    if !matches!(down, ServerSession::H1(_)) || down.is_body_done() || down.is_upgrade_req() {
+async fn linger(down: &mut ClientSession) {
+    if down.is_h2() || down.is_body_done() || down.is_upgrade_req() {
         return;
     }
     // Asked for only now, `100 Continue` never having been sent, the body will not come.
@@ -73,34 +77,10 @@ pub(crate) enum End {
 }
 
 /// Writes a response head.
-pub(crate) async fn write_head(down: &mut ServerSession, head: Box<ResponseHeader>, end: End) -> Result<()> {
-    match down {
-        ServerSession::H2(session) => session.write_response_header(head, end == End::HeadOnly),
-        session => {
-            session.write_response_header(head).await?;
-            match end {
-                End::HeadOnly => session.write_response_body(Bytes::new(), true).await,
-                End::BodyFollows => Ok(()),
-            }
-        }
-    }
-    .map_err(pingora::Error::into_down)
-}
-
-/// Whether the client can still be given a status.
-pub(crate) fn is_unanswered(down: &ServerSession) -> bool {
-    down.response_written().is_none_or(|head| head.status.is_informational())
-}
-
-/// Ends an answer that cannot be completed so that the client sees it was cut: neither the last chunk nor the TLS goodbye on HTTP/1,
-/// RST_STREAM on HTTP/2. What came so far is let out first.
-pub(crate) fn cut(down: &mut ServerSession) {
-    match down {
-        ServerSession::H2(session) => session.shutdown(),
-        session => {
-            session.set_keepalive(None);
-            let _ = session.read_body_or_idle(true).now_or_never();
-        }
+pub(crate) async fn write_head(down: &mut ClientSession, head: Box<ResponseHeader>, end: End) -> Result<()> {
+    match end {
+        End::HeadOnly => down.write_whole_answer(head).await,
+        End::BodyFollows => down.write_response_header(head).await,
     }
 }
 

@@ -16,22 +16,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use http::Version;
 use http::header::{self, HeaderMap};
 use pingora::http::RequestHeader;
-use pingora::protocols::http::ServerSession;
-use pingora::protocols::http::v1::common::is_expect_continue_req;
 use tollgate_policy::{BodyReading, Reason};
 
 pub(crate) use budget::{HeldBytes, Reservation};
 use decode::{Coding, Decoded};
-pub(crate) use scan::Scan;
+use scan::Scan;
 use sniff::Sniffer;
 pub(super) use sniff::{Look, look};
 pub(super) use stream::StreamDecoder;
 
 use super::failure::Failure;
+use super::grpc::is_grpc;
 use super::head::Head;
 use super::outbound::is_websocket;
+use super::session::ClientSession;
+use super::trailers::TrailerJudge;
 use super::upload::Body;
 use crate::gate::Denial;
 use crate::settings::Limits;
@@ -48,8 +50,10 @@ pub(crate) struct Held {
     pub(crate) body: Body,
     /// What has to be judged before a byte leaves, decoded; `None` where nothing has to be read.
     pub(crate) to_judge: Option<Bytes>,
-    /// What searches the rest of the body, where not all of it is there.
-    pub(crate) scan: Option<Box<Scan>>,
+    /// What judges the rest of the body, where not all of it is there.
+    pub(crate) rest: Option<Box<Rest>>,
+    /// What came behind a body that is there.
+    pub(crate) trailers: Option<HeaderMap>,
     /// The bytes' place in the budget, until the exchange is over.
     pub(crate) reservation: Reservation,
 }
@@ -60,10 +64,17 @@ impl Held {
         Held {
             body: Body::Whole(Bytes::new()),
             to_judge: None,
-            scan: None,
+            rest: None,
+            trailers: None,
             reservation: held.reserve(),
         }
     }
+}
+
+/// Judges the part of a body that is not there yet, as it comes.
+pub(crate) struct Rest {
+    pub(super) scan: Scan,
+    pub(super) trailers: TrailerJudge,
 }
 
 /// What is known of a body when the rules about it are asked.
@@ -122,30 +133,33 @@ impl Need {
 
 /// Reads as much of a body as has to be judged.
 pub(crate) async fn read(
-    down: &mut ServerSession,
+    down: &mut ClientSession,
     head: &Arc<Head>,
     need: Need,
+    trailers: TrailerJudge,
     limits: &Limits,
     budget: &HeldBytes,
 ) -> Result<Held, Failure> {
     refuse_upgrade_with_body(down.req_header())?;
     let coding = Coding::of(&down.req_header().headers)?;
-    let scan = Box::new(Scan::of(head, &down.req_header().headers)?);
-    if is_expect_continue_req(down.req_header()) {
-        send_continue(down).await?;
+    let scan = Scan::of(head, &down.req_header().headers)?;
+    let rest = Box::new(Rest { scan, trailers });
+    if expects_continue(down.req_header()) {
+        down.write_continue().await?;
     }
-    let first = if is_grpc(down) && matches!(need, Need::IfJson(_)) {
+    let first = if is_grpc(down.req_header()) && matches!(need, Need::IfJson(_)) {
         // A bidirectional stream may have to start before its first message is there. Most send it at once, and then it is looked at
         // like any other body; a later one is looked at when it comes.
         match pingora::time::timeout(FIRST_MESSAGE, down.read_request_body()).await {
             Ok(Ok(Some(chunk))) => Already::Chunk(chunk),
             Ok(Ok(None)) => Already::End,
-            Ok(Err(e)) => return Err(e.into_down().into()),
+            Ok(Err(e)) => return Err(e.into()),
             Err(_) => {
                 return Ok(Held {
                     body: Body::Unseen,
                     to_judge: None,
-                    scan: Some(scan),
+                    rest: Some(rest),
+                    trailers: None,
                     reservation: budget.reserve(),
                 });
             }
@@ -153,7 +167,7 @@ pub(crate) async fn read(
     } else {
         Already::Nothing
     };
-    let reading = read_to_judge(down, first, coding, need, scan, budget);
+    let reading = read_to_judge(down, first, coding, need, rest, budget);
     match tokio::time::timeout(limits.body_read, reading).await {
         Ok(read) => read,
         Err(_) => Err(Denial::new(Reason::MalformedRequest, "a body that has to be judged did not arrive in time").into()),
@@ -211,11 +225,11 @@ enum Already {
 }
 
 async fn read_to_judge(
-    down: &mut ServerSession,
+    down: &mut ClientSession,
     mut already: Already,
     coding: Coding,
     need: Need,
-    mut scan: Box<Scan>,
+    mut rest: Box<Rest>,
     held: &HeldBytes,
 ) -> Result<Held, Failure> {
     let began = tokio::time::Instant::now();
@@ -235,18 +249,19 @@ async fn read_to_judge(
             Already::End => None,
             Already::Nothing if look == Look::OtherThanJson => {
                 match tokio::time::timeout_at(began + FIRST_PIECES, down.read_request_body()).await {
-                    Ok(chunk) => chunk.map_err(pingora::Error::into_down)?,
+                    Ok(chunk) => chunk?,
                     Err(_) => {
                         return Ok(Held {
                             body: Body::Streamed(all(first, more)),
                             to_judge: None,
-                            scan: Some(scan),
+                            rest: Some(rest),
+                            trailers: None,
                             reservation,
                         });
                     }
                 }
             }
-            Already::Nothing => down.read_request_body().await.map_err(pingora::Error::into_down)?,
+            Already::Nothing => down.read_request_body().await?,
         };
         let done = chunk.is_none() || down.is_body_done();
         if let Some(chunk) = chunk {
@@ -265,13 +280,14 @@ async fn read_to_judge(
         let bytes = so_far.len();
         if look == Look::OtherThanJson {
             let unscanned = so_far.get(scanned..).unwrap_or_default();
-            scan.take(unscanned)?;
+            rest.scan.take(unscanned)?;
             scanned = bytes;
             if !done && bytes >= FIRST_BYTES {
                 return Ok(Held {
                     body: Body::Streamed(all(first, more)),
                     to_judge: None,
-                    scan: Some(scan),
+                    rest: Some(rest),
+                    trailers: None,
                     reservation,
                 });
             }
@@ -287,7 +303,8 @@ async fn read_to_judge(
             return Ok(Held {
                 body: Body::Whole(whole),
                 to_judge,
-                scan: None,
+                rest: None,
+                trailers: rest.trailers.read(down)?,
                 reservation,
             });
         }
@@ -312,19 +329,10 @@ fn over(limit: usize) -> Denial {
     )
 }
 
-fn is_grpc(down: &ServerSession) -> bool {
-    let declared = down.req_header().headers.get(header::CONTENT_TYPE);
-    matches!(down, ServerSession::H2(_)) && declared.is_some_and(|v| v.as_bytes().starts_with(b"application/grpc"))
-}
-
-/// Asks for the body. pingora counts any head written before the end of the body, even this one, as a reason to close.
-async fn send_continue(down: &mut ServerSession) -> Result<(), Failure> {
-    if let ServerSession::H1(session) = down {
-        session.set_close_on_response_before_downstream_finish(false);
-        session.write_continue_response().await.map_err(pingora::Error::into_down)?;
-        session.set_close_on_response_before_downstream_finish(true);
-    }
-    Ok(())
+/// RFC 9110 section 10.1.1.
+fn expects_continue(request: &RequestHeader) -> bool {
+    let expected = request.headers.get(header::EXPECT);
+    request.version != Version::HTTP_10 && expected.is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 #[cfg(test)]

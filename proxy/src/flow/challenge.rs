@@ -15,7 +15,6 @@ use bytes::{Bytes, BytesMut};
 use futures::future::join_all;
 use http::header::{self, HeaderValue};
 use http::{Method, StatusCode};
-use pingora::protocols::http::ServerSession;
 use tollgate_policy::Reason;
 
 use super::body;
@@ -26,6 +25,7 @@ use super::head::Head;
 use super::payment::{self, payment_request};
 use super::record::Record;
 use super::send::{Sent, in_time, or_gone};
+use super::session::ClientSession;
 use crate::gate::payment::challenges::{ChallengeRule, ScreeningRule};
 use crate::gate::payment::judge::judge_offer;
 use crate::gate::payment::terms::Terms;
@@ -123,7 +123,7 @@ impl<'a> Screening<'a> {
 pub(super) async fn pass<'a>(
     screening: Screening<'a>,
     expected: &Expected,
-    down: &mut ServerSession,
+    down: &mut ClientSession,
     sent: Sent,
     record: &mut Record<'_>,
 ) -> Result<(Sent, Option<Box<EventScreen<'a>>>), Failure> {
@@ -168,7 +168,7 @@ pub(super) async fn message(
 }
 
 /// A 402 or 412.
-async fn by_status(screening: &Screening<'_>, down: &mut ServerSession, mut sent: Sent, record: &mut Record<'_>) -> Result<Sent, Failure> {
+async fn by_status(screening: &Screening<'_>, down: &mut ClientSession, mut sent: Sent, record: &mut Record<'_>) -> Result<Sent, Failure> {
     let Screening { engine, head, .. } = *screening;
     let rule = screening.rule();
     if head.method != Method::HEAD {
@@ -206,7 +206,7 @@ async fn by_status(screening: &Screening<'_>, down: &mut ServerSession, mut sent
 }
 
 /// The body, or as much of it as a challenge could be.
-async fn read(engine: &Engine, down: &mut ServerSession, sent: &mut Sent) -> Result<Bytes, Failure> {
+async fn read(engine: &Engine, down: &mut ClientSession, sent: &mut Sent) -> Result<Bytes, Failure> {
     let mut body = BytesMut::new();
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while body.len() <= MAX_CHALLENGE_BYTES && !sent.session.ended() {
@@ -295,7 +295,7 @@ impl Screening<'_> {
         &self,
         challenges: &[&Challenge],
         request: &PaymentRequest<'_>,
-        down: Option<&mut ServerSession>,
+        down: Option<&mut ClientSession>,
         record: &mut Record<'_>,
     ) -> Result<Vec<Purchase>, Failure> {
         let (engine, terms) = (self.engine, self.terms()?);

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use pingora::protocols::Stream;
-use pingora::protocols::http::ServerSession;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tollgate_policy::{Authority, Reason};
@@ -13,6 +12,7 @@ use super::answer;
 use super::body::HeldBytes;
 use super::connection::{Client, Connection};
 use super::record::Record;
+use super::session::ClientSession;
 use crate::audit::{Adapter, Process, Protocol, Sink};
 use crate::credentials::CredentialStore;
 use crate::egress::{ClientProtocol, Connector, Destination, Origin, PoolGroup, ResolveError, Resolver};
@@ -130,9 +130,9 @@ impl Engine {
     }
 
     /// Answers a request that new rules forbid while it was under way.
-    pub(crate) async fn refuse_revoked(&self, connection: &Connection, reason: Reason, down: &mut ServerSession) {
-        if !answer::is_unanswered(down) {
-            return answer::cut(down);
+    pub(crate) async fn refuse_revoked(&self, connection: &Connection, reason: Reason, down: &mut ClientSession) {
+        if !down.is_unanswered() {
+            return down.cut();
         }
         let rules = self.gate.rules();
         let mut record = Record::begin(self, &connection.client, rules.generation, connection.adapter(), Protocol::Http1);

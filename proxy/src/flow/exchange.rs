@@ -5,7 +5,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::StatusCode;
 use pingora::http::RequestHeader;
-use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorType};
 use tollgate_policy::{BodyReading, Messages, Reason};
 
@@ -21,7 +20,9 @@ use super::payment::{self, Paid, Paying};
 use super::record::Record;
 use super::relay::Watching;
 use super::send::{Resend, Sending, Sent, or_gone};
+use super::session::ClientSession;
 use super::signing::Vessel;
+use super::trailers::TrailerJudge;
 use super::websocket::{self, Reading, Upgraded};
 use crate::audit::Protocol;
 use crate::credentials::{self, CredentialError};
@@ -34,6 +35,8 @@ use crate::x402::carriers::Carried;
 pub(crate) enum Outcome {
     /// Answered in full; the session may be used again, as far as it allows that.
     Done,
+    /// The same, and the answer was that the request is not well-formed.
+    Malformed,
     /// `101`: both ends speak something else now.
     Upgraded(Box<Upgraded>),
     /// The answer was cut, or nobody listens any more.
@@ -42,13 +45,9 @@ pub(crate) enum Outcome {
 
 impl Engine {
     /// Serves one request.
-    pub(crate) async fn exchange(&self, connection: &Connection, down: &mut ServerSession) -> Outcome {
+    pub(crate) async fn exchange(&self, connection: &Connection, down: &mut ClientSession) -> Outcome {
         let rules = self.gate.rules();
-        let protocol = if matches!(down, ServerSession::H2(_)) {
-            Protocol::Http2
-        } else {
-            Protocol::Http1
-        };
+        let protocol = if down.is_h2() { Protocol::Http2 } else { Protocol::Http1 };
         let mut record = Record::begin(self, &connection.client, rules.generation, connection.adapter(), protocol);
         let outcome = match self.run(connection, &rules, down, &mut record).await {
             Ok(outcome) => outcome,
@@ -62,7 +61,7 @@ impl Engine {
         &self,
         connection: &Connection,
         rules: &Arc<Ruleset>,
-        down: &mut ServerSession,
+        down: &mut ClientSession,
         record: &mut Record<'_>,
     ) -> Result<Outcome, Failure> {
         // 1. The head: one authority, one canonical target.
@@ -79,14 +78,16 @@ impl Engine {
         let Held {
             body,
             to_judge,
-            scan,
+            rest,
+            trailers,
             reservation,
         } = if down.is_body_empty() {
             Held::nothing(&self.held)
         } else {
             let need = Need::of(route.reading(), &self.limits);
             // Boxed: most requests have no body, and the state of reading one would be part of every idle connection's.
-            let read = Box::pin(body::read(down, &head, need, &self.limits, &self.held));
+            let judge = TrailerJudge::new(&self.gate, &self.limits);
+            let read = Box::pin(body::read(down, &head, need, judge, &self.limits, &self.held));
             let read = record.wait(read).await;
             let in_head = paying.as_ref().map(|paying| &paying.claim);
             read.map_err(|failure| payment::beside(failure, in_head))
@@ -113,6 +114,10 @@ impl Engine {
             }
             None => paying,
         };
+
+        if paying.is_some() && trailers.is_some() {
+            return Err(Denial::new(Reason::MalformedRequest, "a request that pays has no trailers").into());
+        }
 
         // 5. The verdict. Only exact GO comes back as something else than a denial.
         let mut paid = match paying {
@@ -142,7 +147,8 @@ impl Engine {
             origin: &origin,
             head: &head,
             body: &body,
-            scan,
+            rest,
+            trailers: trailers.as_ref(),
             credentials: &credentials,
             resend,
             limits: &self.limits,
@@ -180,17 +186,14 @@ impl Engine {
         outcome
     }
 
-    fn read_head(&self, connection: &Connection, down: &ServerSession, record: &mut Record<'_>) -> Result<Arc<Head>, Failure> {
+    fn read_head(&self, connection: &Connection, down: &ClientSession, record: &mut Record<'_>) -> Result<Arc<Head>, Failure> {
         let request = down.req_header();
         let last = connection.origin();
         let scope = match (connection.tunnel(), &last) {
             (Some(tunnel), _) => Scope::Tunnel(tunnel),
             (None, last) => Scope::Forward(last.as_ref().map(|origin| origin.destination())),
         };
-        let raw = match down {
-            ServerSession::H1(session) => Some(session.get_headers_raw_bytes()),
-            _ => None,
-        };
+        let raw = down.raw_head();
         let head = Head::read(scope, request, raw.as_deref(), &self.limits).inspect_err(|_| {
             // Nothing of the head counts, but where its tunnel leads is known.
             if let Some(tunnel) = connection.tunnel() {
@@ -207,7 +210,7 @@ impl Engine {
         connection: &Connection,
         rules: &'r Ruleset,
         head: &Head,
-        down: &ServerSession,
+        down: &ClientSession,
         record: &mut Record<'_>,
     ) -> Result<Route<'r>, Failure> {
         let request = self.request(connection, rules, head, down).await;
@@ -217,7 +220,7 @@ impl Engine {
         Ok(route)
     }
 
-    async fn request<'a>(&self, connection: &'a Connection, rules: &Ruleset, head: &'a Head, down: &'a ServerSession) -> Request<'a> {
+    async fn request<'a>(&self, connection: &'a Connection, rules: &Ruleset, head: &'a Head, down: &'a ClientSession) -> Request<'a> {
         Request {
             destination: &head.destination,
             method: &head.method,
@@ -267,7 +270,7 @@ impl Engine {
         Ok(origin)
     }
 
-    async fn ask(&self, paying: Paying, down: &mut ServerSession, record: &mut Record<'_>) -> Result<Paid, Failure> {
+    async fn ask(&self, paying: Paying, down: &mut ClientSession, record: &mut Record<'_>) -> Result<Paid, Failure> {
         if !paying.needs_verdict() {
             return Ok(payment::again(paying, self)?);
         }
@@ -288,7 +291,7 @@ impl Engine {
         connection: &Connection,
         judged_by: &Arc<Ruleset>,
         head: &Head,
-        down: &ServerSession,
+        down: &ClientSession,
         content: &Content,
         carried: Option<&Carried>,
     ) -> Result<(), Failure> {
@@ -315,7 +318,7 @@ impl Engine {
         &self,
         connection: &Connection,
         head: &Arc<Head>,
-        down: &mut ServerSession,
+        down: &mut ClientSession,
         sent: Sent,
         record: &Record<'_>,
     ) -> Result<Outcome, Failure> {
@@ -336,33 +339,34 @@ impl Engine {
             addresses: record.addresses.clone(),
             id: record.id,
         };
-        down.write_response_header(sent.head).await.map_err(pingora::Error::into_down)?;
+        down.write_response_header(sent.head).await?;
         Ok(Outcome::Upgraded(Box::new(upgraded)))
     }
 
     /// Says no, or cuts what can no longer be answered.
-    async fn refuse(&self, down: &mut ServerSession, failure: Failure, record: &mut Record<'_>) -> Outcome {
+    async fn refuse(&self, down: &mut ClientSession, failure: Failure, record: &mut Record<'_>) -> Outcome {
         let mut denial = match failure {
             Failure::Denied(denial) => *denial,
             Failure::Broken(error) => match failure::judge(&error) {
                 Broken::Answer(denial) => denial,
                 Broken::ClientSlow => Denial::new(Reason::MalformedRequest, "the request did not arrive in time"),
                 Broken::ClientGone => {
-                    answer::cut(down);
+                    down.cut();
                     return Outcome::Ended;
                 }
             },
         };
-        if !answer::is_unanswered(down) {
+        if !down.is_unanswered() {
             // The client has a head already: its status stands, but the cut is written down.
             record.broken(denial.reason);
-            answer::cut(down);
+            down.cut();
             return Outcome::Ended;
         }
         record.redact(&mut denial);
         record.denied(&denial);
         let id = record.id.to_string();
         match answer::deny(down, &denial, &record.subject(Layer::L7, &id)).await {
+            Ok(()) if matches!(denial.reason, Reason::MalformedRequest | Reason::AuthorityMismatch) => Outcome::Malformed,
             Ok(()) => Outcome::Done,
             Err(_) => Outcome::Ended,
         }

@@ -57,8 +57,9 @@ impl Head {
         }
         check_size(&request.headers, raw, limits)?;
         check_lengths(&request.headers)?;
-        if let Some(raw) = raw {
-            check_framing(&request.headers, raw)?;
+        match raw {
+            Some(raw) => check_framing(&request.headers, raw)?,
+            None => check_length(&request.headers)?,
         }
         nominated(&request.headers)?;
         refuse_h2c(&request.headers)?;
@@ -152,6 +153,17 @@ fn check_framing(headers: &HeaderMap, raw: &[u8]) -> Result<(), Denial> {
         if raw_has_field(raw, b"content-length") {
             return Err(malformed("Content-Length beside Transfer-Encoding"));
         }
+    }
+    Ok(())
+}
+
+/// HTTP/2 frames a body by itself; a length that says something else is read by an HTTP/1 origin (RFC 9113 section 8.1.1).
+fn check_length(headers: &HeaderMap) -> Result<(), Denial> {
+    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
+    let Some(length) = lengths.next() else { return Ok(()) };
+    let is_number = !length.is_empty() && length.as_bytes().iter().all(u8::is_ascii_digit);
+    if !is_number || lengths.next().is_some() {
+        return Err(malformed("Content-Length is something else than one number"));
     }
     Ok(())
 }
@@ -342,6 +354,9 @@ fn one_destination(
     }
     if host.is_none() && request.version == Version::HTTP_11 {
         return Err(malformed("no Host field"));
+    }
+    if host.is_none() && from_target.is_none() && request.version == Version::HTTP_2 {
+        return Err(malformed("neither :authority nor a Host field"));
     }
     let (mut known, mut settled) = match scope {
         Scope::Tunnel(tunnel) => (Some(tunnel.clone()), true),

@@ -8,6 +8,7 @@ use pingora::{Error, ErrorType, Result};
 use super::answer::REASON_FIELD;
 use super::head::nominated;
 use super::outbound::HOP_BY_HOP;
+use super::trailers::announced;
 
 /// Whether a body can follow at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,13 @@ pub(crate) fn check_framing(head: &mut ResponseHeader) -> Result<()> {
 
 /// Makes an origin's head fit the client's connection.
 pub(crate) fn inbound(head: &mut ResponseHeader, client: Version, body: BodyRule) -> Result<()> {
+    let trailers = announced(&head.headers).filter(|_| body == BodyRule::ByFraming);
     strip(head)?;
+    if let Some(names) = trailers
+        && client != Version::HTTP_10
+    {
+        head.insert_header(header::TRAILER, names)?;
+    }
     if client == Version::HTTP_2 {
         return Ok(());
     }
@@ -57,7 +64,7 @@ pub(crate) fn inbound(head: &mut ResponseHeader, client: Version, body: BodyRule
     Ok(())
 }
 
-/// Makes an interim head (1xx) fit a HTTP/1.1 client: it has no content (RFC 9110 section 15.2), whatever it says.
+/// Makes an interim head (1xx) fit the client's connection: it has no content (RFC 9110 section 15.2), whatever it says.
 pub(crate) fn interim(head: &mut ResponseHeader) -> Result<()> {
     strip(head)?;
     head.remove_header(&header::CONTENT_LENGTH);
@@ -150,6 +157,22 @@ mod tests {
                 lengths.first().map(|length| length.to_str().unwrap())
             });
             assert_eq!(length, expected, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn trailers_are_announced_where_they_can_come() {
+        let answer = || head(200, &[("Transfer-Encoding", "chunked"), ("Trailer", "X-Sum, Set-Cookie")]);
+        for (client, body, expected) in [
+            (Version::HTTP_11, BodyRule::ByFraming, Some("x-sum")),
+            (Version::HTTP_2, BodyRule::ByFraming, Some("x-sum")),
+            (Version::HTTP_10, BodyRule::ByFraming, None),
+            (Version::HTTP_11, BodyRule::Never, None),
+        ] {
+            let mut answer = answer();
+            inbound(&mut answer, client, body).unwrap();
+            let announced = answer.headers.get("trailer").map(|value| value.to_str().unwrap());
+            assert_eq!(announced, expected, "{client:?} {body:?}");
         }
     }
 

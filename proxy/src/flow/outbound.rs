@@ -10,6 +10,7 @@ use pingora::protocols::http::authority::validate_request_authority;
 use pingora::{Error, ErrorType, OkOrErr, OrErr, Result};
 
 use super::head::{Head, nominated};
+use super::trailers::announced;
 
 /// Fields that concern one hop only (RFC 9110 section 7.6.1), and those that speak to the proxy.
 pub(super) const HOP_BY_HOP: [HeaderName; 8] = [
@@ -24,7 +25,7 @@ pub(super) const HOP_BY_HOP: [HeaderName; 8] = [
 ];
 
 /// Whether a field would make an origin behind a gateway see another host, path or scheme than was judged. No client has to send one.
-fn rewrites_target(name: &HeaderName) -> bool {
+pub(super) fn rewrites_target(name: &HeaderName) -> bool {
     let name = name.as_str();
     name.starts_with("x-forwarded-") || name.starts_with("x-original-") || matches!(name, "forwarded" | "x-rewrite-url" | "x-host")
 }
@@ -34,7 +35,7 @@ fn rewrites_target(name: &HeaderName) -> bool {
 pub(crate) enum Framing {
     /// The whole body is in hand.
     Known(usize),
-    /// It is relayed as it comes, in the client's own framing.
+    /// It is relayed as it comes, in the client's own framing, or followed by trailers.
     Relayed,
 }
 
@@ -74,13 +75,15 @@ pub(super) fn asks_upgrade(headers: &HeaderMap) -> bool {
 /// Builds the head for the origin.
 pub(crate) fn outbound(request: &RequestHeader, head: &Head, framing: Framing, protocol: OriginProtocol) -> Result<RequestHeader> {
     let websocket = is_websocket(request);
-    let te_trailers = request
-        .headers
-        .get(header::TE)
-        .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"trailers"));
+    let takes_trailers = takes_trailers(&request.headers);
     let mut out = request.clone();
     strip(&mut out)?;
     frame(&mut out, request, framing, protocol)?;
+    if framing == Framing::Relayed
+        && let Some(names) = announced(&request.headers)
+    {
+        out.insert_header(header::TRAILER, names)?;
+    }
     match protocol {
         OriginProtocol::Http2 => {
             let uri = http::Uri::builder()
@@ -91,7 +94,7 @@ pub(crate) fn outbound(request: &RequestHeader, head: &Head, framing: Framing, p
                 .or_err(ErrorType::InvalidHTTPHeader, "a target that HTTP/2 cannot carry")?;
             out.remove_header(&header::HOST);
             out.set_uri(uri);
-            if te_trailers {
+            if takes_trailers {
                 out.insert_header(header::TE, "trailers")?;
             }
             out.set_version(Version::HTTP_2);
@@ -112,12 +115,23 @@ pub(crate) fn outbound(request: &RequestHeader, head: &Head, framing: Framing, p
             if websocket {
                 out.insert_header(header::CONNECTION, "Upgrade")?;
                 out.insert_header(header::UPGRADE, "websocket")?;
+            } else if takes_trailers {
+                out.insert_header(header::CONNECTION, "TE")?;
+                out.insert_header(header::TE, "trailers")?;
             }
             out.set_version(Version::HTTP_11);
         }
     }
     validate_request_authority(&out)?;
     Ok(out)
+}
+
+/// Whether the client will take an answer's trailers (RFC 9110 section 10.1.4): gRPC servers ask for that.
+fn takes_trailers(headers: &HeaderMap) -> bool {
+    headers.get_all(header::TE).iter().any(|value| {
+        let mut codings = value.as_bytes().split(|b| *b == b',');
+        codings.any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"trailers"))
+    })
 }
 
 /// Puts another path and query in. The value is not told in the error: it holds a secret.

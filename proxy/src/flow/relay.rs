@@ -1,9 +1,8 @@
 //! The answer on its way to the client: its head, then its body as it comes, while the rest of the request goes the other way.
 
 use bytes::Bytes;
-use http::{Method, StatusCode, Version};
+use http::{Method, StatusCode};
 use pingora::http::ResponseHeader;
-use pingora::protocols::http::ServerSession;
 
 use super::answer::{self, End};
 use super::challenge::{EventScreen, Refused};
@@ -14,6 +13,8 @@ use super::inbound::{BodyRule, inbound};
 use super::payment::AwaitedAnswer;
 use super::record::Record;
 use super::send::{Sent, next_piece};
+use super::session::ClientSession;
+use super::trailers::sifted;
 use crate::egress::Origin;
 use crate::gate::Layer;
 
@@ -29,7 +30,7 @@ impl Engine {
     /// Passes the answer on.
     pub(super) async fn relay(
         &self,
-        down: &mut ServerSession,
+        down: &mut ClientSession,
         sent: Sent,
         watching: Watching<'_>,
         origin: &Origin,
@@ -91,11 +92,10 @@ impl Engine {
             if let Some(awaited) = awaited {
                 awaited.ended(record);
             }
-            match session.trailers().await? {
-                Some(trailers) if client == Version::HTTP_2 => down.write_response_trailers(trailers).await,
-                _ => down.write_response_body(Bytes::new(), true).await,
+            match session.trailers().await?.and_then(sifted) {
+                Some(trailers) => down.end_response_with(trailers).await?,
+                None => down.end_response().await?,
             }
-            .map_err(pingora::Error::into_down)?;
         } else if let Some(awaited) = awaited {
             awaited.ended(record);
         }
@@ -104,29 +104,27 @@ impl Engine {
         if upload.complete() {
             origin.give_back(session).await;
         } else {
-            down.set_keepalive(None);
+            down.close_after();
         }
         Ok(Outcome::Done)
     }
 
     /// An event that asks for what would be refused: the client is told in its place, and nothing follows.
-    async fn end_stream(&self, down: &mut ServerSession, refused: Refused, record: &mut Record<'_>) -> Result<Outcome, Failure> {
+    async fn end_stream(&self, down: &mut ClientSession, refused: Refused, record: &mut Record<'_>) -> Result<Outcome, Failure> {
         let Refused { mut denial, id } = refused;
         record.redact(&mut denial);
         record.denied_midway(&denial);
         let request_id = record.id.to_string();
         let event = EventScreen::refusal(&denial, &id, &denial.body(&record.subject(Layer::L7, &request_id)));
         pass_on(down, event, &mut None, record).await?;
-        down.set_keepalive(None);
-        down.write_response_body(Bytes::new(), true)
-            .await
-            .map_err(pingora::Error::into_down)?;
+        down.close_after();
+        down.end_response().await?;
         Ok(Outcome::Done)
     }
 }
 
 async fn pass_on(
-    down: &mut ServerSession,
+    down: &mut ClientSession,
     piece: Bytes,
     awaited: &mut Option<Box<AwaitedAnswer>>,
     record: &mut Record<'_>,
@@ -136,8 +134,7 @@ async fn pass_on(
         awaited.hear(&piece, record);
     }
     record.traffic.bytes_down += piece.len() as u64;
-    down.write_response_body(piece, false).await.map_err(pingora::Error::into_down)?;
-    Ok(())
+    Ok(down.write_response_body(piece).await?)
 }
 
 fn body_rule(method: &Method, head: &ResponseHeader) -> BodyRule {

@@ -1,20 +1,20 @@
 //! Sends the judged request and waits for the final head, relaying interim answers.
 
-use std::future::{Future, pending};
+use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Version;
+use http::HeaderMap;
 use pingora::http::{RequestHeader, ResponseHeader};
-use pingora::protocols::http::ServerSession;
 use pingora::{Error, ErrorSource, ErrorType, Result, RetryType};
 
-use super::body::{Reservation, Scan};
+use super::body::{Reservation, Rest};
 use super::failure::Failure;
 use super::head::Head;
 use super::inbound::{check_framing, interim};
 use super::outbound::{Framing, OriginProtocol, is_websocket, outbound, set_target};
 use super::payment::Paid;
+use super::session::ClientSession;
 use super::upload::{Body, Upload};
 use crate::credentials::Attached;
 use crate::egress::Origin;
@@ -57,8 +57,10 @@ pub(crate) struct Sending<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) head: &'a Head,
     pub(crate) body: &'a Body,
-    /// What searches the part of the body that is not there yet.
-    pub(crate) scan: Option<Box<Scan>>,
+    /// What judges the part of it that is not there yet.
+    pub(crate) rest: Option<Box<Rest>>,
+    /// What comes behind a body that is there.
+    pub(crate) trailers: Option<&'a HeaderMap>,
     /// Fields and a target in which secrets stand for placeholders; they exist on the way out only.
     pub(crate) credentials: &'a Attached,
     pub(crate) resend: Resend,
@@ -69,7 +71,7 @@ pub(crate) struct Sending<'a> {
 
 impl Sending<'_> {
     /// Sends; resends where that is safe.
-    pub(crate) async fn send(mut self, down: &mut ServerSession) -> Result<Sent, Failure> {
+    pub(crate) async fn send(mut self, down: &mut ClientSession) -> Result<Sent, Failure> {
         let upgrade = is_websocket(down.req_header());
         let mut need = match self.resend {
             _ if upgrade => Need::Upgradable,
@@ -105,7 +107,7 @@ impl Sending<'_> {
 
     /// What to send it on again: only where nothing can have been done, because the origin says so, or because a reused connection was
     /// dead and the method is safe.
-    fn resend_on(&self, error: &Error, session: &OriginSession, history: History, down: &ServerSession) -> Option<Need> {
+    fn resend_on(&self, error: &Error, session: &OriginSession, history: History, down: &ClientSession) -> Option<Need> {
         if self.resend == Resend::Never || !matches!(self.body, Body::Whole(_)) {
             return None;
         }
@@ -123,13 +125,15 @@ impl Sending<'_> {
         again.then_some(Need::Fresh)
     }
 
-    async fn send_on(&mut self, session: &mut OriginSession, down: &mut ServerSession) -> Result<(Box<ResponseHeader>, Upload), Failure> {
+    async fn send_on(&mut self, session: &mut OriginSession, down: &mut ClientSession) -> Result<(Box<ResponseHeader>, Upload), Failure> {
         let protocol = if session.is_h2() {
             OriginProtocol::Http2
         } else {
             OriginProtocol::Http1
         };
         let (framing, after) = match self.body {
+            // Chunks, or HTTP/2's frames: only they can be followed by trailers.
+            Body::Whole(_) if self.trailers.is_some() => (Framing::Relayed, AfterHead::Body),
             Body::Whole(bytes) if bytes.is_empty() => (Framing::Known(0), AfterHead::Nothing),
             Body::Whole(bytes) => (Framing::Known(bytes.len()), AfterHead::Body),
             Body::Streamed(_) | Body::Unseen => (Framing::Relayed, AfterHead::Body),
@@ -144,7 +148,8 @@ impl Sending<'_> {
             }
         }
         let writer = session.write_head(head, after).await?;
-        let mut upload = Upload::new(writer, with_signature.as_ref().unwrap_or(self.body), self.scan.take());
+        let body = with_signature.as_ref().unwrap_or(self.body);
+        let mut upload = Upload::new(writer, body, self.rest.take(), self.trailers.cloned());
         let (mut failed, mut interims) = (None, 0);
         if upload.fits_with_head(CORK) {
             // Before the first poll for the answer: polling reads, reading flushes, and the head would leave alone.
@@ -179,10 +184,10 @@ impl Sending<'_> {
                             .into_up()
                             .into());
                     }
-                    // 100 is ours to send, and sent; and pingora's HTTP/2 server session has no way to send any.
-                    if status != 100 && down.req_header().version == Version::HTTP_11 {
+                    // 100 is ours to send, and sent.
+                    if status != 100 {
                         interim(&mut head).map_err(pingora::Error::into_up)?;
-                        down.write_response_header(head).await.map_err(pingora::Error::into_down)?;
+                        down.write_interim(head).await?;
                     }
                 }
                 _ => {
@@ -198,7 +203,7 @@ impl Sending<'_> {
 pub(crate) async fn next_piece(
     session: &mut OriginSession,
     upload: &mut Upload,
-    down: &mut ServerSession,
+    down: &mut ClientSession,
     idle: Duration,
 ) -> Result<Option<Bytes>, Failure> {
     while upload.pending() {
@@ -242,12 +247,9 @@ pub(crate) async fn in_time<T>(limit: Duration, origin: impl Future<Output = Res
 }
 
 /// Waits for the origin, but not longer than the client does.
-pub(crate) async fn or_gone<T>(down: &mut ServerSession, origin: impl Future<Output = Result<T>>) -> Result<T> {
+pub(crate) async fn or_gone<T>(down: &mut ClientSession, origin: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::select! { biased;
         outcome = origin => outcome,
-        gone = down.read_body_or_idle(true) => match gone {
-            Err(error) => Err(error.into_down()),
-            Ok(_) => pending().await,
-        }
+        gone = down.gone() => Err(gone),
     }
 }

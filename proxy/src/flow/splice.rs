@@ -6,10 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use pingora::protocols::Stream;
-use pingora::protocols::http::ServerSession;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::record::Traffic;
+use super::session::ClientSession;
 use crate::egress::session::OriginSession;
 use crate::egress::wire::Wire;
 
@@ -24,10 +24,11 @@ pub(super) struct Ends {
 
 impl Ends {
     /// `None` where one of them is no HTTP/1 connection; those are never upgraded.
-    pub(super) async fn of(down: ServerSession, up: OriginSession) -> Option<Self> {
-        let (ServerSession::H1(mut down), OriginSession::H1(mut up, wire)) = (down, up) else {
+    pub(super) async fn of(down: ClientSession, up: OriginSession) -> Option<Self> {
+        let (ClientSession::H1(down), OriginSession::H1(mut up, wire, _)) = (down, up) else {
             return None;
         };
+        let mut down = down.into_session();
         up.maybe_upgrade_body_writer();
         // They sit in the sessions and would be lost with them.
         let there = |bytes: Option<pingora::Result<Option<Bytes>>>| bytes.and_then(Result::ok).flatten().unwrap_or_default();

@@ -1,12 +1,13 @@
 //! The request body on its way out, in cancel-safe steps, while the answer may already be coming back.
 
 use bytes::Bytes;
-use pingora::protocols::http::ServerSession;
+use http::HeaderMap;
 use pingora::{Error, ErrorType};
 
-use super::body::{Look, Scan, look};
+use super::body::{Look, Rest, look};
 use super::failure::Failure;
-use crate::egress::session::BodyWriter;
+use super::session::ClientSession;
+use crate::egress::session::{BodyWriter, Then};
 
 /// Whole bodies are handed over in pieces of this size.
 const PIECE: usize = 64 << 10;
@@ -35,12 +36,14 @@ pub(crate) struct Upload {
     sent: u64,
     /// The first piece has still to be looked at.
     look_first: bool,
-    /// Searches what the client sends from now on.
-    scan: Option<Box<Scan>>,
+    /// Judges what the client sends from now on.
+    judge: Option<Box<Rest>>,
+    /// What the body ends with, until it has left.
+    trailers: Option<HeaderMap>,
 }
 
 impl Upload {
-    pub(crate) fn new(writer: BodyWriter, body: &Body, scan: Option<Box<Scan>>) -> Self {
+    pub(crate) fn new(writer: BodyWriter, body: &Body, judge: Option<Box<Rest>>, trailers: Option<HeaderMap>) -> Self {
         let (rest, live) = match body {
             Body::Whole(bytes) => (bytes.clone(), false),
             Body::Streamed(prefix) => (prefix.clone(), true),
@@ -55,13 +58,14 @@ impl Upload {
             broken: false,
             sent: 0,
             look_first,
-            scan,
+            judge,
+            trailers,
         }
     }
 
     /// Whether something is left to send.
     pub(crate) fn pending(&self) -> bool {
-        self.live || !self.rest.is_empty() || !self.out.is_empty()
+        self.live || !self.rest.is_empty() || !self.out.is_empty() || self.trailers.is_some()
     }
 
     /// Whether all of it was sent: only then may the connection be used again.
@@ -81,20 +85,21 @@ impl Upload {
 
     /// The origin has stopped listening: no reason to lose its answer.
     pub(crate) fn abandon(&mut self) {
-        (self.out, self.rest, self.live, self.broken) = (Bytes::new(), Bytes::new(), false, true);
+        (self.out, self.rest, self.trailers) = (Bytes::new(), Bytes::new(), None);
+        (self.live, self.broken) = (false, true);
     }
 
     /// One piece further. Cancel-safe: what has gone is no longer held. A denial where the piece completes a payment: it has not left.
-    pub(crate) async fn step(&mut self, down: &mut ServerSession) -> Result<(), Failure> {
+    pub(crate) async fn step(&mut self, down: &mut ClientSession) -> Result<(), Failure> {
         if self.out.is_empty() {
-            let piece = if self.rest.is_empty() {
-                let chunk = down.read_request_body().await.map_err(pingora::Error::into_down)?;
+            let piece = if self.rest.is_empty() && self.live {
+                let chunk = down.read_request_body().await?;
                 self.live = chunk.is_some() && !down.is_body_done();
                 let chunk = chunk.unwrap_or_default();
                 if !chunk.is_empty() && std::mem::take(&mut self.look_first) {
                     refuse_json(&chunk)?;
                 }
-                if let Some(Err(denied)) = self.scan.as_mut().map(|scan| scan.take(&chunk)) {
+                if let Err(denied) = self.judge(&chunk, down) {
                     // Whoever goes on after this has nothing more to send.
                     self.abandon();
                     return Err(denied);
@@ -104,10 +109,31 @@ impl Upload {
                 self.rest.split_to(self.rest.len().min(PIECE))
             };
             self.sent += piece.len() as u64;
-            self.out = self.writer.frame(piece, !self.live && self.rest.is_empty());
+            self.out = self.writer.frame(piece, then(self.live, &self.rest, self.trailers.as_ref()));
         }
-        let last = !self.live && self.rest.is_empty();
-        self.writer.push(&mut self.out, last).await.map_err(Failure::from)
+        let then = then(self.live, &self.rest, self.trailers.as_ref());
+        self.writer.push(&mut self.out, then).await?;
+        if let Then::End(_) = then {
+            self.trailers = None;
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, chunk: &[u8], down: &mut ClientSession) -> Result<(), Failure> {
+        let Some(judge) = &mut self.judge else { return Ok(()) };
+        judge.scan.take(chunk)?;
+        if !self.live {
+            self.trailers = judge.trailers.read(down)?;
+        }
+        Ok(())
+    }
+}
+
+fn then<'a>(live: bool, rest: &Bytes, trailers: Option<&'a HeaderMap>) -> Then<'a> {
+    if live || !rest.is_empty() {
+        Then::More
+    } else {
+        Then::End(trailers)
     }
 }
 

@@ -158,14 +158,14 @@ impl Gate {
         rules.policy.needs_caller(&authority.host, authority.port)
     }
 
-    /// The fields of a CONNECT request: nothing of a payment belongs there, and nothing of them is forwarded.
-    pub fn judge_connect_fields(&self, headers: &HeaderMap) -> Result<(), Denial> {
+    /// Fields where no payment belongs: of a CONNECT request, of trailers. `place` says which.
+    pub fn judge_stray_fields(&self, headers: &HeaderMap, place: &str) -> Result<(), Denial> {
         refuse_rail(self.standing.rails.scheme(headers))?;
         match detect::find(headers) {
             Found::Nothing => Ok(()),
             Found::Refused(refusal) => Err(Denial::new(refusal.reason, refusal.detail)),
-            Found::Payment { .. } => Err(Denial::new(Reason::PaymentMalformed, "a payment on a CONNECT request")),
-            Found::SignIn { .. } => Err(Denial::new(Reason::PaymentMalformed, "a wallet sign-in on a CONNECT request")),
+            Found::Payment { .. } => Err(Denial::new(Reason::PaymentMalformed, format!("a payment {place}"))),
+            Found::SignIn { .. } => Err(Denial::new(Reason::PaymentMalformed, format!("a wallet sign-in {place}"))),
         }
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use http::Version;
-use pingora::protocols::http::ServerSession;
 use pingora::protocols::http::v1::server::HttpSession;
 use tokio::io::AsyncReadExt;
 use tollgate_policy::Reason;
@@ -14,20 +13,21 @@ use tollgate_policy::Reason;
 use super::life::{Drain, revoked};
 use super::request_head::{self, Follows, HeadError};
 use crate::egress::wire::Wire;
-use crate::flow::{Connection, Engine, Outcome};
+use crate::flow::{ClientSession, Connection, Engine, H1Request, Outcome};
 use crate::gate::Denial;
 
 /// What one read takes; most heads fit.
 const HEAD_BUFFER: usize = 4 << 10;
 
 /// Serves until the client, the rules or a drain end it. `first` bounds the wait for the first request.
-pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, stream: Box<Wire>, first: Duration, drain: Drain) {
+pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, wire: Box<Wire>, first: Duration, drain: Drain) {
     let mut draining = pin!(drain.clone().begun());
     let mut draining_newcomers = pin!(drain.clone().begun_for_newcomers());
     let mut newcomer = true;
     let mut revocation = pin!(revoked(engine.clone(), connection.clone()));
     let limits = &engine.limits;
-    let (mut stream, mut prefix, mut patience) = (stream, BytesMut::new(), first);
+    let trailers = wire.trailers().clone();
+    let (mut stream, mut prefix, mut patience) = (wire, BytesMut::new(), first);
     loop {
         if prefix.is_empty() {
             prefix = BytesMut::with_capacity(HEAD_BUFFER);
@@ -60,6 +60,7 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
             );
             return engine.refuse_unread(&connection, stream, Some(denial)).await;
         }
+        let early = early.map(<[u8]>::to_vec).unwrap_or_default();
         let mut session = HttpSession::new(stream);
         session.set_pipelining_enabled(true);
         session.set_pipelined_prefix(prefix);
@@ -73,23 +74,22 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
         // HTTP/1.0 has no persistence of its own, and its answers end with the connection.
         let persists = !drain.has_begun() && session.req_header().version == Version::HTTP_11;
         session.set_server_keepalive(persists.then_some(limits.idle.as_secs()));
-        let mut down = ServerSession::H1(session);
+        let mut down = ClientSession::H1(H1Request::new(session, trailers.clone(), &early));
         let outcome = tokio::select! { biased;
             outcome = engine.exchange(&connection, &mut down) => outcome,
             reason = &mut revocation => {
                 engine.refuse_revoked(&connection, reason, &mut down).await;
-                let _ = down.finish().await;
+                down.finish().await;
                 return;
             }
         };
         match outcome {
-            Outcome::Done => match down.finish().await {
-                Ok(Some(reusable)) => {
-                    let (again, pipelined) = reusable.into_parts();
+            Outcome::Done | Outcome::Malformed => match down.finish().await {
+                Some((again, pipelined)) => {
                     let Ok(again) = again.into_any().downcast() else { return };
-                    (stream, prefix) = (again, pipelined.unwrap_or_default());
+                    (stream, prefix) = (again, pipelined);
                 }
-                _ => return,
+                None => return,
             },
             Outcome::Upgraded(upgraded) => return Box::pin(engine.carry(&connection, down, *upgraded, revocation)).await,
             Outcome::Ended => return,

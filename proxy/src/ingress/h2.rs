@@ -8,14 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use pingora::protocols::http::ServerSession;
-use pingora::protocols::http::v2::server::{H2Accept, HttpSession, default_h2_options, handshake};
-use pingora::protocols::{Digest, Stream};
+use pingora::protocols::Stream;
+use pingora::protocols::http::v2::server::{default_h2_options, handshake};
 
 use tollgate_policy::Reason;
 
 use super::life::{Drain, revoked};
-use crate::flow::{Connection, Engine};
+use crate::flow::{ClientSession, Connection, Engine, H2Request, Outcome};
 use crate::gate::Denial;
 use crate::settings::Limits;
 
@@ -39,7 +38,6 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
     };
     let mut draining = pin!(drain.begun());
     let mut revocation = pin!(revoked(engine.clone(), connection.clone()));
-    let digest = Arc::new(Digest::default());
     let mut running = FuturesUnordered::new();
     let mut abuse = Abuse::default();
     let mut stopping = false;
@@ -50,10 +48,10 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
         let has_room = running.len() < limits.h2_streams;
         let next = async {
             if has_room {
-                return pingora::time::timeout(patience, HttpSession::from_h2_conn(&mut h2, digest.clone())).await;
+                return pingora::time::timeout(patience, h2.accept()).await;
             }
             let _ = poll_fn(|context| h2.poll_closed(context)).await;
-            Ok(Ok(None))
+            Ok(None)
         };
         let accepted = tokio::select! { biased;
             () = &mut draining, if !stopping => {
@@ -65,7 +63,7 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
             Some(fate) = running.next(), if !running.is_empty() => {
                 abuse.ended(fate);
                 if abuse.is_over(&limits) {
-                    let denial = Denial::new(Reason::OverCapacity, "the client resets its requests as fast as it sends them");
+                    let denial = Denial::new(Reason::OverCapacity, "the client sends nothing but malformed requests, or resets them as fast as it sends them");
                     engine.note_refused(&connection, &denial).await;
                     return calm(&mut h2).await;
                 }
@@ -76,27 +74,18 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
         match accepted {
             Err(_) if running.is_empty() => return,
             Err(_) => {}
-            Ok(Err(_) | Ok(None)) => return,
-            Ok(Ok(Some(H2Accept::Rejected))) => {
-                // pingora has answered it with a bare 400; the line is ours to write.
-                let denial = Denial::new(Reason::MalformedRequest, "the request is not well-formed HTTP/2");
-                engine.note_refused(&connection, &denial).await;
-                abuse.malformed += 1;
-                if abuse.is_over(&limits) {
-                    return calm(&mut h2).await;
-                }
-            }
-            Ok(Ok(Some(H2Accept::Session(session)))) => {
+            Ok(None | Some(Err(_))) => return,
+            Ok(Some(Ok((request, respond)))) => {
                 let (engine, connection) = (engine.clone(), connection.clone());
                 running.push(async move {
-                    let mut down = ServerSession::H2(session);
-                    engine.exchange(&connection, &mut down).await;
-                    let fate = if down.response_written().is_none() {
-                        Fate::Abandoned
-                    } else {
-                        Fate::Answered
+                    let mut down = ClientSession::H2(H2Request::new(request, respond, engine.limits.stream_idle));
+                    let outcome = engine.exchange(&connection, &mut down).await;
+                    let fate = match outcome {
+                        Outcome::Malformed => Fate::Malformed,
+                        _ if down.is_unanswered() => Fate::Abandoned,
+                        _ => Fate::Answered,
                     };
-                    let _ = down.finish().await;
+                    down.finish().await;
                     fate
                 });
             }
@@ -108,6 +97,8 @@ pub(crate) async fn serve(engine: &Arc<Engine>, connection: Arc<Connection>, str
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Answered,
+    /// No origin could take it for a request that means one thing.
+    Malformed,
     /// The client reset it before there was an answer.
     Abandoned,
 }
@@ -122,10 +113,11 @@ struct Abuse {
 
 impl Abuse {
     fn ended(&mut self, fate: Fate) {
-        self.abandoned = match fate {
-            Fate::Answered => self.abandoned.saturating_sub(1),
-            Fate::Abandoned => self.abandoned + 1,
-        };
+        match fate {
+            Fate::Answered => self.abandoned = self.abandoned.saturating_sub(1),
+            Fate::Abandoned => self.abandoned += 1,
+            Fate::Malformed => self.malformed += 1,
+        }
     }
 
     fn is_over(&self, limits: &Limits) -> bool {

@@ -28,8 +28,11 @@ use tollgate_certs::LeafCache;
 use crate::audit::Adapter;
 use crate::egress::wire::{Pace, Rewind, Transport, Wire};
 use crate::flow::{Client, Connection, Engine};
+use crate::gate::Denial;
 use connect::Beginning;
 use life::Drain;
+use sniff::{Speech, sniff};
+use tollgate_policy::Reason;
 
 pub use listener::{ListenError, Listener};
 pub use workers::Workers;
@@ -60,6 +63,14 @@ impl Ingress {
             Ok(Beginning::Connect(head, early)) => {
                 let _counted = self.engine.metrics.connection(Adapter::Connect);
                 tunnel::serve(self, client, tcp, head, early, drain).await;
+            }
+            Ok(Beginning::Other(bytes)) if sniff(&bytes) == Speech::Tls => {
+                let detail = "TLS with the proxy itself: its URL begins with http://, and TLS with the origin comes after CONNECT";
+                let denial = Denial::new(Reason::MalformedRequest, detail);
+                let connection = Connection::forward(client);
+                self.engine
+                    .refuse_unread(&connection, Box::new(tcp_stream(tcp)), Some(denial))
+                    .await;
             }
             Ok(Beginning::Other(bytes)) => {
                 let _counted = self.engine.metrics.connection(Adapter::Forward);

@@ -121,6 +121,11 @@ fn is_transfer_encoding(bytes: &[u8]) -> bool {
 
 /// The target of a request line that is exactly `METHOD SP target SP HTTP/1.x` (RFC 9112 section 3).
 fn request_target(line: &[u8]) -> Result<&[u8], HeadError> {
+    if line == b"PRI * HTTP/2.0" {
+        // RFC 9113 section 3.4: HTTP/2 with prior knowledge.
+        let detail = "HTTP/2 in cleartext is not read: the proxy is spoken to in HTTP/1.1, origins in HTTP/2 inside TLS";
+        return Err(HeadError::Refused(Denial::new(Reason::H2cNotAllowed, detail)));
+    }
     let mut parts = line.split(|b| *b == b' ');
     let (Some(method), Some(target), Some(version), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
         return Err(malformed("the request line is not a method, a target and a version"));

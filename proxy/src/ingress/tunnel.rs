@@ -77,7 +77,7 @@ pub(super) async fn open(
 ) -> Result<Tunnel, Denial> {
     let engine = &ingress.engine;
     let ConnectHead { authority, headers } = head;
-    engine.gate.judge_connect_fields(&headers)?;
+    engine.gate.judge_stray_fields(&headers, "on a CONNECT request")?;
     let caller = engine.caller(client, rules, &authority).await;
     let route: Route<'_> = engine.gate.judge_connection(rules, &authority, caller)?;
     record.routed(&route);

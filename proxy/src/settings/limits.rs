@@ -130,7 +130,7 @@ limits! {
     idle: Duration, "units::duration", seconds(300);
     /// Requests under way at once on one HTTP/2 connection.
     h2_streams: usize, "units::count", 128;
-    /// Malformed streams, and streams reset before they were answered less those that were, after which an HTTP/2 connection is closed.
+    /// Malformed requests, and streams reset before they were answered less those that were, after which an HTTP/2 connection is closed.
     h2_bad_streams: usize, "units::count", 32;
     /// Size of one request body, of one answer to a call, or of one event in a stream, that a rule has to read before anything of it passes.
     body_held: usize, "units::size", 16 * MIB;

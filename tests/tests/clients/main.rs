@@ -10,6 +10,7 @@ mod curl;
 mod equipped;
 mod git;
 mod graphql;
+mod grpc;
 mod matrix;
 mod mcp;
 mod mcp_matrix;

@@ -11,6 +11,7 @@ mod authority;
 mod body_protocols;
 mod credentials;
 mod fragments;
+mod http2;
 mod hygiene;
 mod numbers;
 mod operation;

@@ -1,4 +1,4 @@
-//! Framing of answers and requests: lengths, chunks, closes, trailers, hop-by-hop fields.
+//! Framing of answers and requests: lengths, chunks, closes, hop-by-hop fields.
 
 use tollgate_tests::answer::{Ending, Framing};
 use tollgate_tests::client::{Ask, Via};
@@ -67,14 +67,6 @@ async fn fields_of_one_hop_do_not_come_back_to_the_client() {
 }
 
 #[tokio::test]
-async fn trailers_of_an_http2_origin_reach_an_http2_client() {
-    let world = World::open().await;
-    let answer = world.get(Via::TlsH2, "/trailers").await;
-    assert_eq!(answer.text(), "body");
-    assert_eq!(answer.trailers, [("x-checksum".to_owned(), "abc".to_owned())]);
-}
-
-#[tokio::test]
 async fn an_answer_of_trailers_only_reaches_the_client() {
     let (gate, origin) = scripted_h2(|_, mut respond| async move {
         let head = http::Response::builder()
@@ -95,21 +87,6 @@ async fn an_answer_of_trailers_only_reaches_the_client() {
         (answer.status, answer.header("grpc-status"), answer.body.len()),
         (200, Some("5"), 0)
     );
-}
-
-#[tokio::test]
-async fn trailers_of_an_http1_origin_do_not_break_the_answer() {
-    let (gate, origin) = scripted(|mut peer| async move {
-        peer.answer_all("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n")
-            .await;
-    })
-    .await;
-    let mut h1 = gate.tls_h1(origin.port()).await;
-    for _ in 0..2 {
-        let answer = h1.request(Ask::get(origin.port(), "/").h1(Via::TlsH1)).await;
-        assert_eq!((answer.text().as_str(), &answer.ending), ("ok", &Ending::Complete));
-    }
-    assert_eq!(origin.connections(), 1);
 }
 
 #[tokio::test]
@@ -153,24 +130,5 @@ async fn a_length_and_chunks_from_the_origin_never_disagree_at_the_client() {
         assert_eq!((answer.text().as_str(), answer.header("content-length")), ("ok", None));
     } else {
         assert_eq!(answer.status, 502);
-    }
-}
-
-#[tokio::test]
-async fn content_codings_pass_untouched() {
-    let packed = "\u{1f}packed";
-    let (gate, origin) = scripted(move |mut peer| async move {
-        peer.answer_all(&format!(
-            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n{packed}",
-            packed.len()
-        ))
-        .await;
-    })
-    .await;
-    for via in [Via::TlsH1, Via::TlsH2] {
-        let answer = gate
-            .fetch(via, &Ask::get(origin.port(), "/").header("accept-encoding", "gzip"))
-            .await;
-        assert_eq!((answer.header("content-encoding"), answer.text().as_str()), (Some("gzip"), packed));
     }
 }

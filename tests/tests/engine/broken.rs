@@ -4,7 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tollgate_tests::answer::Ending;
+use tollgate_tests::authority::{Alpn, Authority};
 use tollgate_tests::client::{Ask, Via};
+use tollgate_tests::h2_client::H2;
+use tollgate_tests::policy::{self, HOST};
+use tollgate_tests::scripted::Scripted;
+use tollgate_tests::tollgate::Setup;
 use tollgate_tests::within;
 
 use super::{scripted, scripted_h2};
@@ -64,7 +69,7 @@ async fn a_stream_that_the_client_resets_ends_at_the_origin() {
     let ask = Ask::get(origin.port(), "/")
         .method("POST")
         .header("content-type", "application/grpc");
-    let (response, mut sender) = h2.open(tollgate_tests::h2_client::H2::head(&ask), false).await;
+    let (response, mut sender) = h2.open(H2::head(&ask), false).await;
     let answer = within("head", response).await.unwrap();
     sender.send_reset(h2::Reason::CANCEL);
     drop(answer);
@@ -98,7 +103,7 @@ async fn a_client_that_leaves_a_quiet_stream_ends_the_origin_connection() {
         let tell = tell.clone();
         async move {
             peer.request().await;
-            peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n: hello\n\r\n")
+            peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nd\r\ndata: hello\n\n\r\n")
                 .await;
             peer.linger().await;
             let _ = tell.send("left");
@@ -139,7 +144,7 @@ async fn an_upload_that_breaks_off_is_never_complete_at_the_origin() {
         };
         h1.send(format!(
             "POST / HTTP/1.1\r\nHost: {}:{}\r\n{framing}\r\n\r\n{piece}",
-            tollgate_tests::policy::HOST,
+            HOST,
             origin.port()
         ))
         .await;
@@ -174,6 +179,72 @@ async fn event_streams_flow_as_they_come_and_survive_silence() {
     assert!(started.elapsed() < Duration::from_millis(550), "held back: {:?}", started.elapsed());
     assert!(h1.stays_quiet_for(Duration::from_millis(200)).await);
     assert!(!h1.some_bytes().await.is_empty());
+}
+
+/// The limit is for silence, not for the stream: one that lasts three times as long passes event by event, and ends a second after its last.
+#[tokio::test]
+async fn event_streams_are_cut_by_silence_and_by_nothing_else() {
+    const EVENTS: usize = 6;
+    let authority = Authority::default();
+    let origin = Scripted::start(Some(authority.server(HOST, Alpn::H1)), |mut peer| async move {
+        if peer.request().await.is_some() {
+            peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+                .await;
+            for number in 0..EVENTS {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                peer.send(format!("9\r\ndata: {number}\n\n\r\n")).await;
+            }
+            peer.linger().await;
+        }
+    })
+    .await;
+    let gate = Setup::new(policy::open(&[origin.port()]))
+        .local_host()
+        .trust(&authority)
+        .config(serde_json::json!({ "limits": { "stream_idle": "1s" } }))
+        .start();
+    let mut h1 = gate.tls_h1(origin.port()).await;
+    h1.send(Ask::get(origin.port(), "/").h1(Via::TlsH1)).await;
+    within("head", h1.read_head()).await.unwrap();
+    let mut h2 = gate.tls_h2(origin.port()).await;
+    let (response, _) = h2.open(H2::head(&Ask::get(origin.port(), "/")), true).await;
+    let mut events = within("head", response).await.unwrap().into_body();
+    for number in 0..EVENTS {
+        let event = within("event", events.data()).await.unwrap().unwrap();
+        let _ = events.flow_control().release_capacity(event.len());
+        assert_eq!(event, format!("data: {number}\n\n"), "one at a time");
+        assert_eq!(h1.some_bytes().await, format!("9\r\ndata: {number}\n\n\r\n"), "one at a time");
+    }
+    let last = std::time::Instant::now();
+    assert!(within("the cut", events.data()).await.is_none_or(|piece| piece.is_err()));
+    assert!(h1.some_bytes().await.is_empty(), "no last chunk");
+    let silent = last.elapsed();
+    assert!((Duration::from_millis(400)..Duration::from_secs(3)).contains(&silent), "{silent:?}");
+}
+
+#[tokio::test]
+async fn a_slow_http2_reader_holds_the_origin_back_and_memory_stays_flat() {
+    let (gate, origin) = scripted_h2(|_, mut respond| async move {
+        let mut body = respond.send_response(http::Response::new(()), false).unwrap();
+        let _ = tollgate_tests::h2_client::send_all(&mut body, vec![b'd'; 200 << 20].into()).await;
+    })
+    .await;
+    let mut h2 = gate.tls_h2(origin.port()).await;
+    let (response, _) = h2.open(H2::head(&Ask::get(origin.port(), "/")), true).await;
+    let mut body = within("head", response).await.unwrap().into_body();
+    let before = gate.resident();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let grown = gate.resident().saturating_sub(before);
+    assert!(grown < 32 << 20, "grew by {} MiB while nobody read", grown >> 20);
+    let mut count = 0;
+    while let Some(piece) = within("data", body.data()).await {
+        let piece = piece.unwrap();
+        count += piece.len();
+        let _ = body.flow_control().release_capacity(piece.len());
+    }
+    assert_eq!(count, 200 << 20);
+    let grown = gate.resident().saturating_sub(before);
+    assert!(grown < 32 << 20, "grew by {} MiB", grown >> 20);
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod interim;
 mod keepalive;
 mod pairings;
 mod streams;
+mod trailers;
 mod upgrades;
 mod uploads;
 

@@ -3,7 +3,6 @@
 
 use bytes::{Bytes, BytesMut};
 use http::header;
-use pingora::protocols::http::ServerSession;
 use serde_json::value::RawValue;
 use tollgate_policy::Reason;
 
@@ -13,6 +12,7 @@ use super::super::record::Record;
 use super::super::send::Sent;
 use super::splitter::{self, Part, Splitter};
 use super::{Screening, rpc};
+use crate::flow::session::ClientSession;
 use crate::gate::Denial;
 use crate::gate::payment::challenges::ScreeningRule;
 use crate::x402::carriers::answer;
@@ -68,7 +68,7 @@ impl<'a> EventScreen<'a> {
     pub(in crate::flow) async fn take(
         &mut self,
         piece: Option<Bytes>,
-        down: &mut ServerSession,
+        down: &mut ClientSession,
         record: &mut Record<'_>,
     ) -> Result<Passed, Failure> {
         let mut out = BytesMut::new();
@@ -89,7 +89,7 @@ impl<'a> EventScreen<'a> {
         &mut self,
         piece: Option<Bytes>,
         out: &mut BytesMut,
-        down: &mut ServerSession,
+        down: &mut ClientSession,
         record: &mut Record<'_>,
     ) -> Result<(), (Box<str>, Failure)> {
         let most = self.screening.engine.limits.body_held;
@@ -159,7 +159,7 @@ async fn judged(
     screening: &Screening<'_>,
     calls: Option<&Bytes>,
     event: Bytes,
-    down: &mut ServerSession,
+    down: &mut ClientSession,
     record: &mut Record<'_>,
 ) -> Result<Bytes, (Box<str>, Failure)> {
     if !answer::may_ask(&event) {

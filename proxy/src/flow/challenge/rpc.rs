@@ -7,7 +7,6 @@ use bytes::{Bytes, BytesMut};
 use http::header;
 use http::{Method, StatusCode};
 use pingora::http::ResponseHeader;
-use pingora::protocols::http::ServerSession;
 use tollgate_policy::Reason;
 
 use super::super::body::{self, Content, Look};
@@ -16,6 +15,7 @@ use super::super::head::Head;
 use super::super::record::Record;
 use super::super::send::{Sent, next_piece};
 use super::{Purchase, Screening, purchase, unreadable};
+use crate::flow::session::ClientSession;
 use crate::gate::Denial;
 use crate::gate::payment::challenges::ScreeningRule;
 use crate::x402::carriers::Call;
@@ -67,7 +67,7 @@ pub(in crate::flow) fn is_events(head: &ResponseHeader) -> bool {
 pub(super) async fn document(
     screening: &Screening<'_>,
     calls: &Bytes,
-    down: &mut ServerSession,
+    down: &mut ClientSession,
     mut sent: Sent,
     record: &mut Record<'_>,
 ) -> Result<Sent, Failure> {
@@ -99,7 +99,7 @@ enum Held {
 }
 
 /// Reads an answer to its end, if it begins like JSON. It lies in [`Sent::read`] then, as it came.
-async fn hold(screening: &Screening<'_>, down: &mut ServerSession, sent: &mut Sent) -> Result<Held, Failure> {
+async fn hold(screening: &Screening<'_>, down: &mut ClientSession, sent: &mut Sent) -> Result<Held, Failure> {
     let engine = screening.engine;
     let most = engine.limits.body_held;
     let mut reservation = engine.held.reserve();
@@ -148,7 +148,7 @@ pub(super) async fn screen(
     screening: &Screening<'_>,
     text: &[u8],
     calls: &[Bytes],
-    mut down: Option<&mut ServerSession>,
+    mut down: Option<&mut ClientSession>,
     record: &mut Record<'_>,
 ) -> Result<Option<String>, Failure> {
     if !answer::may_ask(text) {

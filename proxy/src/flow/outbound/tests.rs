@@ -118,12 +118,32 @@ fn what_is_for_this_hop_or_rewrites_the_target_never_leaves() {
             .headers
             .keys()
             .map(HeaderName::as_str)
-            .filter(|n| !matches!(*n, "host" | "te"))
+            .filter(|n| !matches!(*n, "host" | "te" | "connection"))
             .collect();
         assert_eq!(left, ["x-visible"]);
     }
     let to_h2 = outbound(&request, &head("/x", None), Framing::Known(0), OriginProtocol::Http2).unwrap();
     assert_eq!(field(&to_h2, "te"), ["trailers"]); // gRPC needs it
+    assert!(field(&to_h2, "connection").is_empty());
+    let to_h1 = outbound(&request, &head("/x", None), Framing::Known(0), OriginProtocol::Http1).unwrap();
+    assert_eq!((field(&to_h1, "te"), field(&to_h1, "connection")), (vec!["trailers"], vec!["TE"]));
+}
+
+#[test]
+fn only_trailers_that_may_come_are_announced() {
+    let request = h1(&[
+        ("Transfer-Encoding", "chunked"),
+        ("Trailer", "X-Sum, Host"),
+        ("Trailer", "Authorization,x-other"),
+    ]);
+    for (framing, expected) in [(Framing::Relayed, &["x-sum, x-other"][..]), (Framing::Known(2), &[])] {
+        let out = outbound(&request, &head("/x", None), framing, OriginProtocol::Http1).unwrap();
+        assert_eq!(field(&out, "trailer"), expected, "{framing:?}");
+    }
+    for (asked, expected) in [("gzip, Trailers;q=1", 0), ("deflate, trailers", 1), ("trailersx", 0)] {
+        let out = outbound(&h1(&[("TE", asked)]), &head("/x", None), Framing::Known(0), OriginProtocol::Http1).unwrap();
+        assert_eq!(field(&out, "te").len(), expected, "{asked}");
+    }
 }
 
 #[test]

@@ -40,6 +40,7 @@ use super::connection::Connection;
 use super::engine::Engine;
 use super::head::Head;
 use super::record::{Record, Traffic};
+use super::session::ClientSession;
 use super::splice::{Activity, Ends, splice};
 use crate::audit::{Protocol, RequestId};
 use crate::egress::session::OriginSession;
@@ -47,7 +48,6 @@ use crate::gate::Denial;
 use asked::{Calls, Listener};
 use downward::{Downward, Place};
 use judge::Judge;
-use pingora::protocols::http::ServerSession;
 use upward::{Stop, Upward};
 
 /// How long each end is given to hear that it is over.
@@ -91,7 +91,7 @@ impl Engine {
     pub(crate) async fn carry(
         &self,
         connection: &Connection,
-        down: ServerSession,
+        down: ClientSession,
         upgraded: Upgraded,
         revoked: impl Future<Output = Reason>,
     ) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tollgate_tests::authority::Alpn;
-use tollgate_tests::h2_frames::{Field, Stream, is_over};
+use tollgate_tests::h2_requests::{Field, Stream, is_over};
 use tollgate_tests::policy::HOST;
 use tollgate_tests::wire::H1;
 
