@@ -93,7 +93,7 @@ reasons! {
     SniMismatch = "sni_mismatch" in Request;
     /// CONNECT inside a tunnel.
     NestedConnect = "nested_connect" in Request;
-    /// An upgrade to cleartext HTTP/2.
+    /// HTTP/2 in cleartext: by an upgrade, in a tunnel without TLS, or to the proxy port itself.
     H2cNotAllowed = "h2c_not_allowed" in Request;
     /// Traffic that cannot be read where it must be.
     UninspectableTraffic = "uninspectable_traffic" in Request;
@@ -170,9 +170,9 @@ reasons! {
     /// The verdict service's answer is not one we accept.
     VerdictInvalid = "verdict_invalid" in Verdict;
 
-    /// The credential is bound to another host.
+    /// The credential is bound to another host, port or path.
     CredentialMismatch = "credential_mismatch" in Credential;
-    /// A placeholder stands for no credential that Tollgate holds.
+    /// A placeholder stands for no credential that Tollgate holds, or stands in a path and its value has a slash, `?`, `#` or dots in it.
     CredentialUnavailable = "credential_unavailable" in Credential;
 
     /// The origin could not be reached.

@@ -59,7 +59,7 @@ impl Head {
         check_lengths(&request.headers)?;
         match raw {
             Some(raw) => check_framing(&request.headers, raw)?,
-            None => check_length(&request.headers)?,
+            None => refuse_second_length(&request.headers)?,
         }
         nominated(&request.headers)?;
         refuse_h2c(&request.headers)?;
@@ -157,15 +157,12 @@ fn check_framing(headers: &HeaderMap, raw: &[u8]) -> Result<(), Denial> {
     Ok(())
 }
 
-/// HTTP/2 frames a body by itself; a length that says something else is read by an HTTP/1 origin (RFC 9113 section 8.1.1).
-fn check_length(headers: &HeaderMap) -> Result<(), Denial> {
-    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
-    let Some(length) = lengths.next() else { return Ok(()) };
-    let is_number = !length.is_empty() && length.as_bytes().iter().all(u8::is_ascii_digit);
-    if !is_number || lengths.next().is_some() {
-        return Err(malformed("Content-Length is something else than one number"));
+/// HTTP/2 frames a body by itself; an HTTP/1 origin reads the length (RFC 9113 section 8.1.1). On HTTP/1, pingora holds them against each other.
+fn refuse_second_length(headers: &HeaderMap) -> Result<(), Denial> {
+    match headers.get_all(header::CONTENT_LENGTH).iter().nth(1) {
+        Some(_) => Err(malformed("more than one Content-Length")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether a head has a line feed without a carriage return before it, or the reverse.
