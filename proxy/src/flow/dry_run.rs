@@ -16,7 +16,7 @@ use tollgate_policy::{Authority, BodyReading, Facts, Inspection, Messages, Reaso
 
 use super::body::{self, Need};
 use super::engine::Binaries;
-use super::exchange::{bound_for, credential_denial, now, refuse_unreadable_websocket};
+use super::exchange::{bound_for, credential_denial, now, refuse_assembled, refuse_unreadable_websocket};
 use super::failure::Failure;
 use super::head::{Head, Scope};
 use super::payment;
@@ -383,6 +383,7 @@ impl DryEngine {
             .credentials
             .attach(bound_for(head), &fields.headers)
             .map_err(|e| credential_denial(&e))?;
+        refuse_assembled(&attached)?;
         let mut names: Vec<String> = attached.fields.iter().map(|(name, _)| name.to_string()).collect();
         names.dedup();
         names.extend(attached.target.map(|_| "the target".to_owned()));

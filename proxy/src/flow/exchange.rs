@@ -25,11 +25,12 @@ use super::signing::Vessel;
 use super::trailers::TrailerJudge;
 use super::websocket::{self, Reading, Upgraded};
 use crate::audit::Protocol;
-use crate::credentials::{self, CredentialError};
+use crate::credentials::{self, Attached, CredentialError};
 use crate::egress::{ClientProtocol, Origin};
 use crate::gate::{Denial, Layer, Request, Route, Ruleset};
 use crate::verdict::Question;
 use crate::x402::carriers::Carried;
+use crate::x402::detect;
 
 /// How an exchange ended.
 pub(crate) enum Outcome {
@@ -136,6 +137,7 @@ impl Engine {
         // 6. Credentials, now that nothing can refuse the request any more; then it may leave if its line can be written.
         let credentials = self.credentials.attach(bound_for(&head), &down.req_header().headers);
         let credentials = credentials.map_err(|error| credential_denial(&error))?;
+        refuse_assembled(&credentials)?;
         self.audit
             .ready()
             .map_err(|_| Denial::new(Reason::OverCapacity, "the audit trail cannot be written, so nothing may leave"))?;
@@ -404,6 +406,17 @@ pub(super) fn bound_for(head: &Head) -> credentials::Destination<'_> {
         path: &head.path,
         query: head.query.as_deref(),
     }
+}
+
+/// A placeholder's shape can be made to fit into an encoding, so that it says something else once the secret is in its place.
+pub(super) fn refuse_assembled(attached: &Attached) -> Result<(), Denial> {
+    let target = attached.target.as_ref().map(|target| target.for_the_wire().as_bytes());
+    let values = attached.fields.iter().map(|(_, value)| value.as_bytes());
+    if values.chain(target).any(detect::is_in) {
+        let detail = "with a credential in the place of its placeholder, the request holds a payment";
+        return Err(Denial::new(Reason::PaymentMalformed, detail));
+    }
+    Ok(())
 }
 
 pub(super) fn credential_denial(error: &CredentialError) -> Denial {

@@ -86,6 +86,9 @@ pub fn find(headers: &HeaderMap) -> Found<'_> {
             }
         }
     }
+    if headers.len() > headers.keys_len() && lines_hold_payment(headers) {
+        refusal.get_or_insert("the lines of a header field, put together, hold a payment");
+    }
     match (payment, refusal) {
         (None, None) => sign_in.map_or(Found::Nothing, |value| Found::SignIn { value }),
         // SDKs sign in first and pay only if that was not enough.
@@ -97,6 +100,24 @@ pub fn find(headers: &HeaderMap) -> Found<'_> {
         (Some((version, value)), None) => Found::Payment { version, value },
         (_, Some(why)) => Found::Refused(PaymentRefusal::malformed(why)),
     }
+}
+
+/// Fields that come in several lines: a receiver may put them together with commas (RFC 9110 section 5.3), cookies with semicolons.
+fn lines_hold_payment(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| {
+        let lines: Vec<&[u8]> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+        let between: &[&[u8]] = if *name == header::COOKIE {
+            &[b"; ", b""]
+        } else {
+            &[b", ", b",", b""]
+        };
+        lines.len() > 1 && between.iter().any(|between| traces::in_text(&lines.join(*between)).is_some())
+    })
+}
+
+/// A payment in what a credential has been put into: it was none when it was judged.
+pub fn is_in(text: &[u8]) -> bool {
+    traces::in_text(text).is_some()
 }
 
 /// A payment in the request target. It is no transport of x402, but a signature leaves with it (and ends up in the origin's logs).

@@ -14,6 +14,10 @@ const PLACEHOLDER: &str = "openshell:resolve:env:API_KEY";
 const OTHER: &str = "other.example.test";
 
 async fn with_credential(says: Says) -> (World, VerdictPeer) {
+    with_secret(says, SECRET).await
+}
+
+async fn with_secret(says: Says, secret: &str) -> (World, VerdictPeer) {
     let peer = VerdictPeer::says(says).await;
     let settings = peer.settings();
     let world = World::start(
@@ -24,7 +28,7 @@ async fn with_credential(says: Says) -> (World, VerdictPeer) {
                 .config(payment::settings())
                 .config(settings)
                 .config(json!({ "credentials": [{ "placeholder": "API_KEY", "from_env": "REAL_API_KEY", "hosts": [HOST] }] }))
-                .env("REAL_API_KEY", SECRET)
+                .env("REAL_API_KEY", secret)
         },
     )
     .await;
@@ -82,4 +86,19 @@ async fn a_refused_payment_resolves_no_credential() {
         world.gate.metrics().await
     );
     assert!(!everything.contains(SECRET));
+}
+
+#[tokio::test]
+async fn a_payment_that_a_secret_completes_does_not_leave() {
+    let header = payment::encode(&payment::Wallet::default().v2("http://api.example.test/v1", &payment::Terms::default()));
+    let (left, right) = header.split_at(header.len() / 2);
+    let (world, peer) = with_secret(Says::Go, right).await;
+    for via in Via::ALL {
+        let ask = Ask::get(world.port(via), "/v1").header("Foo", format!("{left}{PLACEHOLDER}"));
+        world.gate.fetch(via, &ask).await.assert_refused(&[403], "payment_malformed");
+        let target = format!("/v1?p={left}{PLACEHOLDER}");
+        world.get(via, &target).await.assert_refused(&[403], "payment_malformed");
+    }
+    world.assert_untouched();
+    drop(peer);
 }

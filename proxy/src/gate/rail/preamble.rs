@@ -37,6 +37,8 @@ pub(crate) fn skip(text: &[u8]) -> Preamble {
         }
         let after = match rest {
             [b'{' | b'[', ..] => return skipped,
+            // RFC 7464: a record separator before each document of a sequence.
+            [0x1e, after @ ..] => Some(Some(after)),
             [b'/', b'/', comment @ ..] => memchr::memchr(b'\n', comment).map(|end| comment.get(end..)),
             [b'/', b'*', comment @ ..] => memchr::memmem::find(comment, b"*/").map(|end| comment.get(end + 2..)),
             _ if rest.starts_with(PREFIX) => {
@@ -72,6 +74,7 @@ mod tests {
             (")]}'\n{}", Preamble::Skipped),
             (")]}',\n[]", Preamble::Skipped),
             (")]}'/**/{}", Preamble::Skipped),
+            ("\u{1e}{}\n", Preamble::Skipped),
             ("", Preamble::Unfinished),
             ("/", Preamble::Unfinished),
             ("/* { ", Preamble::Unfinished),

@@ -222,3 +222,22 @@ fn percent_encoding_hides_no_payment() {
     let twice = percent_encoded(&percent_encoded(&payment(), 1), 1);
     assert!(find_in_target(&format!("/paid?payment={twice}")).is_some());
 }
+
+#[test]
+fn a_payment_cut_into_lines_of_one_field_is_found() {
+    let document = String::from_utf8(STANDARD.decode(payment()).unwrap()).unwrap();
+    let cut = document.find(",\"signature\"").unwrap();
+    let (first, second) = (&document[..cut], &document[cut + 1..]);
+    let encoded = payment();
+    let (left, right) = encoded.split_at(encoded.len() / 2);
+    for (name, lines) in [
+        ("Foo", vec![first, second]),
+        ("Foo", document.split(',').collect()),
+        ("Foo", vec![left, right]),
+        ("Cookie", vec![left, right]),
+    ] {
+        let fields: Vec<(&str, &str)> = lines.iter().map(|line| (name, *line)).collect();
+        assert_eq!(reason(&fields), Some(Reason::PaymentMalformed), "{name} {lines:.60?}");
+    }
+    assert_eq!(reason(&[("Cookie", "a=1"), ("Cookie", "b=2")]), None);
+}
